@@ -273,7 +273,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
         case events.Balloted():
-            choice, why = event.choice or "no side", quote_heading(event.reasoning)
+            choice, why = event.choice or "no side", quote_heading(event.position)
             print_note(out, f"{event.seat} votes for {choice}: {why}")
         case events.Judged():
             finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"

@@ -15,7 +15,13 @@ from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
 from server.debate.views.verdict import build_verdict
-from tests.support.simulation import DebateSimulation, build_request, render_prompt_text, simulate
+from tests.support.simulation import (
+    DebateSimulation,
+    build_ballot,
+    build_request,
+    render_prompt_text,
+    simulate,
+)
 
 SEEDS = range(6)
 NAMES = ("Ada", "Ben", "Cleo", "Dov")
@@ -148,7 +154,7 @@ def answer_talk(debate: Debate, call: Call, prompt: PromptText, speeches: dict[s
         case "message":
             return json.dumps({"to": side_labels(debate)[following], "kind": "question", "text": speech})
         case "ballot":
-            return json.dumps({"choice": prompt.keys[0], "reasoning": "So it is."})
+            return json.dumps(build_ballot(prompt.keys[0], "So it is."))
         case "argument" if debate.round_phase(call.round).order == "handoff":
             return json.dumps({"response": speech, "next_agent_name": following})
     return speech
@@ -185,7 +191,7 @@ def hold(
         if call.task == "judgment" or (call.task == "ballot" and call.seat not in at.debate.names):
             winner = judge(prompt, call.model)
             is_vote = call.task == "ballot"
-            return json.dumps({"choice": winner}) if is_vote else answer_finding(prompt, winner)
+            return json.dumps(build_ballot(winner)) if is_vote else answer_finding(prompt, winner)
         if call.seat == interrupted and call.attempt == 1:
             at.intervene("challenge", text="What does it cost?")
             return ""

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, get_args
 
 from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
+from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Breakpoint, Limits, SeatPrompt
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
@@ -17,6 +19,7 @@ from tests.support.simulation import (
     ProviderFailure,
     Script,
     ScriptAnswer,
+    build_ballot,
     build_debaters,
     build_phase_entered,
     build_setup,
@@ -113,6 +116,16 @@ def find_builder(opened: events.Opened) -> Build:
     return build
 
 
+def nobody_or_debater(opened: events.Opened) -> st.SearchStrategy[str]:
+    return st.sampled_from([*(debater.name for debater in opened.debaters), ""])
+
+
+def share_beliefs(opened: events.Opened, name: str) -> tuple[Share, ...]:
+    """All of the belief in one position, or in none of them."""
+    names = (*(debater.name for debater in opened.debaters), "")
+    return build_shares({each: Fraction(each == name) for each in names})
+
+
 def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
     officer = st.sampled_from(["moderator", "referee", "Proponent"])
     return [
@@ -130,7 +143,12 @@ def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[e
         ),
         build(events.HandoffFailed, slot_index=st.just(0)),
         build(events.Researched, lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),))),
-        build(events.Balloted, slot_index=st.just(0)),
+        build(
+            events.Balloted,
+            slot_index=st.sampled_from([0, 100, 101]),
+            beliefs=nobody_or_debater(opened).map(lambda name: share_beliefs(opened, name)),
+            moved_by=st.none() | st.builds(Citation, seat=any_seat_name(opened), round=ROUNDS),
+        ),
         build(events.Judged, margin=st.integers(0, 3)),
         build(events.Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
         build(events.Spoke, act=st.sampled_from(["argument", "question", "answer"])),
@@ -213,7 +231,7 @@ def valid_answer(draw: st.DataObject, call: Call) -> ScriptAnswer:
     choice = draw.draw(CHOICES)
     data: dict[str, Any] = {
         "framing": {"kind": "open", "positions": draw.draw(st.lists(TEXT | st.just("y"), max_size=3))},
-        "ballot": {"choice": choice},
+        "ballot": build_ballot(choice),
         "message": {"to": choice or "A", "text": "Why?"},
         "opening": {"next_speakers": [choice] if choice else [], "done": draw.draw(st.booleans())},
         "closing": {

@@ -22,6 +22,7 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
+    build_ballot,
     build_request,
     build_usage,
     default_script,
@@ -132,7 +133,7 @@ def answer_moderated(call: Call) -> ScriptAnswer:
     replies: dict[str, Any] = {
         "opening": {"next_speakers": ["A", "Bob", "Ada"], "briefing": "It cost 100.", "new_angle": None},
         "message": {"to": letter, "kind": "critique", "text": f"{call.seat} asks for Żółć."},
-        "ballot": {"choice": None if call.seat == "Bob" else "C", "reasoning": "It was never answered."},
+        "ballot": build_ballot(None if call.seat == "Bob" else "C", "It was never answered."),
         "deliverable": {"decision": "日本語で待つ", "sure": 0.5},
     }
     if call.task == "closing":
@@ -186,7 +187,7 @@ def play_oxford() -> list[Event]:
 
     def vote(call: Call) -> dict[str, Any]:
         first = {"judge 1": "A", "judge 2": "B", "judge 3": None}
-        return {"choice": first[call.seat] if call.round == 1 else "B", "reasoning": "Żółć."}
+        return build_ballot(first[call.seat] if call.round == 1 else "B", "Żółć.")
 
     return simulate(build_setup(format="oxford"), task_script({"ballot": vote})).play().events
 
@@ -196,7 +197,7 @@ def play_blocks() -> list[Event]:
 
     def vote(call: Call) -> dict[str, Any]:
         own = {"Ada": "A", "Bob": "B", "Çelik": "C"}[call.seat]
-        return {"choice": own if call.round == 3 else "B", "reasoning": "Żółć."}
+        return build_ballot(own if call.round == 3 else "B", "Żółć.")
 
     repeated = {"name": "voting", "repeat_from": "argumentation", "until": "consensus", "limit": 3}
     options = {"phases": ["opening", "argumentation", repeated]}

@@ -59,6 +59,14 @@ def render_finding(winner: Any = "A", margin: Any = 2, **fields: Any) -> str:
     return json.dumps({**defaults, "winner": winner, "margin": margin, **fields})
 
 
+def build_ballot(
+    choice: str | None, position: str = "Costs were never answered.", percent: int = 80
+) -> dict[str, Any]:
+    """A ballot as requested: this much belief in the choice and the rest in none, or all of it in none."""
+    beliefs = {choice: percent, "none": 100 - percent} if choice else {"none": 100}
+    return {"position": position, "beliefs": beliefs, "moved_by": None, "would_check": "The price."}
+
+
 FIRST_DEBATERS = {"Proponent", "Speaker 1", "Zebulon", "Ada"}
 """Names of first debaters in the debates of the tests."""
 
@@ -73,7 +81,7 @@ def default_script(call: Call) -> ScriptAnswer:
         "framing": {"kind": "yes_no", "positions": ["Write it", "Do not write it"], "assumption": ""},
         "judgment": json.loads(render_finding()),
         "message": {"to": "B" if call.seat in FIRST_DEBATERS else "A", "kind": "question", "text": text},
-        "ballot": {"choice": "A", "reasoning": "Costs were never answered."},
+        "ballot": build_ballot("A"),
         "opening": {"next_speakers": ["A", "B"], "briefing": None, "new_angle": None, "done": False},
         "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
         "deliverable": {"result": "It is not worth it."},

@@ -13,7 +13,7 @@ from server.settings import Settings
 from tests.support.client_calls import call, result_text
 from tests.support.mcp_debates import read_everything, read_transcript, read_view
 from tests.support.servers import Cli
-from tests.support.simulation import build_request
+from tests.support.simulation import build_ballot, build_request
 
 pytestmark = pytest.mark.requirement("N7", "C17")
 
@@ -39,7 +39,7 @@ TABLES: dict[str, dict[str, Any]] = {
 OWN = {
     "argument": "It pays.",
     "message": json.dumps({"to": "Bot", "text": "Why?"}),
-    "ballot": json.dumps({"choice": "Me"}),
+    "ballot": json.dumps(build_ballot("Me")),
     "judgment": json.dumps({"verdict": "It is so.", "winner": "Bot", "reasoning": "Shown.", "margin": 2}),
 }
 
@@ -52,7 +52,7 @@ def build_bot(task: str) -> ScriptedModel:
         word = SECRET if asked == task else "horse"
         return {
             "message": json.dumps({"to": "Tom" if request.seat == "Bot" else "Bot", "text": f"A {word}?"}),
-            "ballot": json.dumps({"choice": "Tom", "reasoning": f"A {word}."}),
+            "ballot": json.dumps(build_ballot("Tom", f"A {word}.")),
             "judgment": json.dumps(finding),
         }.get(asked, f"A {word} of {request.seat}.")
 

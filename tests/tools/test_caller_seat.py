@@ -12,6 +12,7 @@ from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import call_next, read_view, run_debate
+from tests.support.simulation import build_ballot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
@@ -263,7 +264,7 @@ async def test_every_seat_there_is_can_be_the_caller_s(
         "closing": "SUMMARY: Clear.\nSTATUS: SETTLED\nDECISION: Ship.",
         "judgment": FINDING,
         "opening": json.dumps({"next_speakers": ["Opponent", "Proponent"], "done": False}),
-        "ballot": json.dumps({"choice": "for"}),
+        "ballot": json.dumps(build_ballot("for")),
     }
     asked = []
     async with open_modern() as client:

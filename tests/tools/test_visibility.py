@@ -17,7 +17,7 @@ from server.settings import Settings
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model, call_next, read_everything, read_view
 from tests.support.servers import Cli
-from tests.support.simulation import build_request
+from tests.support.simulation import build_ballot, build_request
 
 pytestmark = pytest.mark.requirement("C17")
 
@@ -37,7 +37,7 @@ def debater(request: Request) -> str:
         "argument": "A zebra argument.",
         "message": json.dumps({"to": others[0], "text": "A zebra question?"}),
         "answer": "A zebra reply.",
-        "ballot": json.dumps({"choice": "Ada", "reasoning": "A zebra ballot."}),
+        "ballot": json.dumps(build_ballot("Ada", "A zebra ballot.")),
     }[request.prompt.summary.task]
 
 

@@ -1,13 +1,21 @@
-"""What a judgment consists of, besides its words."""
+"""What a judgment or a ballot consists of, besides its words."""
 
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from server.debate.facts.config import Fact
+from server.debate.facts.config import Count, Fact
 
 ConsensusKind = Literal["unanimous", "supermajority", "majority", "plurality", "settled"]
 """How much of the weight asked is behind a verdict: all, 2/3, more than half, less. `settled`: the moderator's word."""
+
+Wave = Literal["blind", "round", "final", "vote"]
+"""When a ballot is asked for: before the talk, after a round of it, after the talk; or as the vote of a phase."""
+
+SHARE_UNITS = 10_000
+"""A share is a whole number of these, so that shares sum to exactly one."""
 
 
 class Belief(Fact):
@@ -15,6 +23,36 @@ class Belief(Fact):
 
     name: str  # a debater's; "" for none of the positions
     percent: Annotated[int, Field(ge=0, le=100)]
+
+
+class Share(Fact):
+    """How likely a voter holds a position to be the right answer: a part of one, to four digits."""
+
+    name: str  # a debater's; "" for none of the positions
+    share: Annotated[str, Field(pattern=r"^(0\.[0-9]{4}|1\.0000)$")]
+
+    @property
+    def value(self) -> Fraction:
+        return Fraction(self.share)
+
+
+def check_shares(shares: tuple[Share, ...]) -> tuple[Share, ...]:
+    """The shares as they are. Raises ValueError where a name stands twice or they do not sum to exactly one."""
+    if len({share.name for share in shares}) < len(shares):
+        raise ValueError("a position has two shares")
+    if sum(share.value for share in shares) != 1:
+        raise ValueError("the shares do not sum to one")
+    return shares
+
+
+Shares = Annotated[tuple[Share, ...], AfterValidator(check_shares)]
+
+
+class Citation(Fact):
+    """A turn, or several of one debater in one round, that a voter names."""
+
+    seat: str
+    round: Count
 
 
 class Criterion(Fact):
@@ -33,3 +71,33 @@ class Vote(Fact):
     abstains: str = ""  # why it does not count; "" when it does
     weight: str = "1"  # an exact fraction
     for_synthesis: bool = False  # no winner, but a position made of the others
+
+
+def apportion(amounts: Mapping[str, Fraction], units: int) -> dict[str, int]:
+    """Whole units for amounts in proportion, together exactly `units`, by the largest remainder; ties in order.
+
+    The amounts are not negative, and one of them is more than zero.
+    """
+    total = sum(amounts.values())
+    exact = {name: amount * units / total for name, amount in amounts.items()}
+    parts = {name: int(share) for name, share in exact.items()}
+    missing = units - sum(parts.values())
+    for name in sorted(exact, key=lambda name: parts[name] - exact[name])[:missing]:
+        parts[name] += 1
+    return parts
+
+
+def build_shares(amounts: Mapping[str, Fraction]) -> tuple[Share, ...]:
+    """Shares in proportion to amounts, of which one is more than zero."""
+    parts = apportion(amounts, SHARE_UNITS)
+    return tuple(
+        Share(name=name, share=f"{part // SHARE_UNITS}.{part % SHARE_UNITS:04}")
+        for name, part in parts.items()
+    )
+
+
+def find_choice(shares: Sequence[Share]) -> str:
+    """The position that is the most likely one by itself; "" where that is none of them, or two are alike."""
+    highest = max(share.value for share in shares)
+    leaders = [share.name for share in shares if share.value == highest]
+    return leaders[0] if len(leaders) == 1 else ""

@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
-from server.debate.facts.beliefs import Belief, ConsensusKind, Criterion, Vote
+from server.debate.facts.beliefs import (
+    Belief,
+    Citation,
+    ConsensusKind,
+    Criterion,
+    Shares,
+    Vote,
+    Wave,
+    find_choice,
+)
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
@@ -195,12 +204,20 @@ class Audited(Answer):
 
 
 class Balloted(Answer):
-    """A private vote on the positions, by a debater or by a judge of the audience."""
+    """What a debater, or a judge of the audience, holds of the positions in private. The choice follows from it."""
 
     kind: Literal["balloted"] = "balloted"
-    choice: str  # a debater's name; "" abstains
-    reasoning: str
-    informative: bool = True
+    wave: Wave = "vote"
+    beliefs: Shares  # one for each position, and for none of them; together exactly one
+    position: str = ""  # in a sentence
+    moved_by: Citation | None = None  # what moved it most; None for nothing, or before the talk
+    would_check: str = ""  # the one fact that it would check
+    informative: bool = True  # False: the model is too small for its beliefs to mean anything
+
+    @property
+    def choice(self) -> str:
+        """A debater's name; "" where it abstains."""
+        return find_choice(self.beliefs)
 
 
 class Judged(Answer):

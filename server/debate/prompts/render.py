@@ -24,10 +24,11 @@ from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.state import Debate, phase_seats
+from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
+from server.debate.prompts.ballots import list_ballot_lines
 from server.debate.prompts.material import find_answered_message, render_debater_material, render_research
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
@@ -40,7 +41,7 @@ from server.debate.prompts.transcript import (
 from server.debate.rules.advance import find_talk_end, is_in_moderated_block, next_phase
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
-from server.debate.rules.schedule import current_model, find_seat_prompt, find_tools, slot_failures
+from server.debate.rules.schedule import find_seat_prompt, find_tools, slot_failures
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""
@@ -174,10 +175,10 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
         case "argument" | "message" | "answer":
             yield from render_debater_steps(debate, call)
         case "ballot" if is_debater_call(call):
-            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. Vote."
+            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such. {wording.BALLOT_STEPS}"
         case "ballot":
             record = f" {describe_record(debate)}" if debate.turns else ""
-            yield f"You are in the audience.{record} Vote."
+            yield f"You are in the audience.{record} {wording.BALLOT_STEPS}"
         case "framing":
             most = find_position_limit(debate)
             yield wording.FRAMER_STEPS.format(most=f"two to {most}" if most > SIDES else "two")
@@ -237,7 +238,8 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
             yield from render_question_line(debate)
             if not (is_debater_call(call) or debate.setup.judges.anonymize):
                 yield format_legend(debate, call.reading)
-            yield from rotate_by_voter(debate, call, position_lines(debate, call.reading))
+            is_ballot = call.task == "ballot"
+            yield from list_ballot_lines(debate, call) if is_ballot else position_lines(debate, call.reading)
             yield replies.json_instruction(call.task, debate.setup.labels)
         case "message":
             yield f"The others: {', '.join(other_labels(debate, call))}."
@@ -263,19 +265,6 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
             yield replies.handoff_instruction(handoff_mode, other_debaters(debate, call))
         case _:
             return
-
-
-def rotate_by_voter(debate: Debate, call: Call, lines: list[str]) -> list[str]:
-    """The positions of a ballot, for each voter beginning with another one; a judge's are turned with its labels.
-
-    Voters of one model begin with different ones, as far as they go round, and begin alike in every vote.
-    """
-    if call.task != "ballot":
-        return lines
-    voters = phase_seats(debate.setup, debate.round_phase(call.round))
-    by_model = sorted(voters, key=lambda seat: current_model(debate, seat))
-    by = by_model.index(call.seat) % len(lines)
-    return lines[by:] + lines[:by]
 
 
 def render_handoff_problems(debate: Debate, call: Call) -> Iterator[str]:

@@ -20,7 +20,9 @@ RESPONSE_TEMPLATES: dict[str, str] = {
     '"response": …, "relevance": …, "consequences": …}}, "beliefs": {{{beliefs}, "none": percent}}, '
     '"winner": "a code word, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
     '"would_change": "the fact that would change it", "common_position": "text, empty if there is a winner"}}',
-    "ballot": '{{"reasoning": "why, in a sentence or two", "choice": "a code word, or null to abstain"}}',
+    "ballot": '{{"position": "what you hold, and why, in one sentence", "beliefs": {{{beliefs}, "none": percent}}, '
+    '"moved_by": "the code word and round of the turn that moved you most, such as {example}, or null", '
+    '"would_check": "the one fact that you would check"}}',
     "message": '{"to": "a code word", "kind": "question, proposal or critique", "text": "the message"}',
     "opening": '{"briefing": "text or null", "new_angle": "text or null", "next_speakers": ["names, in order"], '
     '"done": true or false}',
@@ -34,7 +36,7 @@ def json_instruction(task: str, labels: Sequence[str] = ()) -> str:
     template = RESPONSE_TEMPLATES[task]
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
-        template = template.format(beliefs=beliefs)
+        template = template.format(beliefs=beliefs, example=f"{labels[0]} 1")
     return f"Answer with JSON only: {template}"
 
 
@@ -67,12 +69,11 @@ def framing_schema(most: int) -> dict[str, Any]:
 
 
 def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
-    percent = {"type": "integer", "minimum": 0, "maximum": 100}
     better = enum_schema((*labels, "even"))
     return object_schema(
         reasoning=text_schema(2000),
         criteria=object_schema(**dict.fromkeys(CRITERIA, better)),
-        beliefs=object_schema(**dict.fromkeys((*labels, "none"), percent)),
+        beliefs=beliefs_schema(labels),
         winner=nullable_schema(enum_schema(labels)),
         verdict=text_schema(600),
         would_change=text_schema(400),
@@ -81,7 +82,17 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def ballot_schema(labels: Sequence[str]) -> dict[str, Any]:
-    return object_schema(reasoning=text_schema(600), choice=nullable_schema(enum_schema(labels)))
+    return object_schema(
+        position=text_schema(400),
+        beliefs=beliefs_schema(labels),
+        moved_by=nullable_schema(text_schema(60)),
+        would_check=text_schema(300),
+    )
+
+
+def beliefs_schema(labels: Sequence[str]) -> dict[str, Any]:
+    percent = {"type": "integer", "minimum": 0, "maximum": 100}
+    return object_schema(**dict.fromkeys((*labels, "none"), percent))
 
 
 def direct_message_schema(labels: Sequence[str]) -> dict[str, Any]:

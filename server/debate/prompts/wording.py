@@ -113,6 +113,8 @@ LAST_ROUND_INSTRUCTION = (
     "This was the last round: if it is not settled, say in decision what you would do as things stand."
 )
 
+BALLOT_STEPS = "Say in percent how likely each position is the right answer, and none of them; together 100."
+
 REFEREE_STEPS = (
     "You are the referee. For each argument of this round say whether it is supported or asserted, answers or evades "
     "what was said, argues for another position than its own, or repeats. Favour nobody and propose nothing: you do "

@@ -16,6 +16,7 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Recorded, Usage
 from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.facts.text import clean
+from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
 from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
@@ -66,7 +67,7 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
     events.Audited: {"text": MAX_TURN_LENGTH},
     events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
-    events.Balloted: {"reasoning": MAX_FIELD_LENGTH},
+    events.Balloted: dict.fromkeys(("position", "would_check"), MAX_SENTENCE_LENGTH),
     events.Judged: dict.fromkeys(
         ("verdict", "reasoning", "common_position", "would_change"), MAX_FIELD_LENGTH
     ),

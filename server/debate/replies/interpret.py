@@ -15,6 +15,7 @@ from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
+from server.debate.replies.ballots import parse_ballot
 from server.debate.replies.extract import (
     Reply,
     build_failure,
@@ -29,7 +30,7 @@ from server.debate.replies.extract import (
     shorten_turn,
 )
 from server.debate.replies.handoffs import parse_handoff
-from server.debate.replies.votes import parse_ballot, parse_judgment
+from server.debate.replies.votes import parse_judgment
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
 from server.debate.schemas.output_schema import find_violation
@@ -231,12 +232,16 @@ def parse_judgment_reply(debate: Debate, call: Call, text: str, reply: Reply) ->
     return parse_judgment(debate, call, text, is_informative=reply.informative)
 
 
+def parse_ballot_reply(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
+    return parse_ballot(debate, call, text, is_informative=reply.informative)
+
+
 REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "framing": (events.PositionsFramed, parse_framing),
     "argument": (events.Spoke, parse_argument),
     "message": (events.Spoke, parse_direct_message),
     "answer": (events.Spoke, parse_answer),
-    "ballot": (events.Balloted, lambda debate, call, text, _: parse_ballot(debate, call, text)),
+    "ballot": (events.Balloted, parse_ballot_reply),
     "judgment": (events.Judged, parse_judgment_reply),
     "opening": (events.RoundOpened, parse_round_plan),
     "closing": (events.RoundClosed, parse_closing),

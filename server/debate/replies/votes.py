@@ -1,4 +1,4 @@
-"""What a judge or a voter found: from JSON, from lines such as "Winner: Sorrel", or from prose with one clear finding.
+"""What a judge found: from JSON, from lines such as "Winner: Sorrel", or from prose with one clear finding.
 
 Models answer in many shapes. Whatever names exactly one position is understood; what could mean two is refused,
 with a sentence that says what was unclear, and is never resolved by guessing.
@@ -6,9 +6,10 @@ with a sentence that says what was unclear, and is never resolved by guessing.
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
-from server.debate.facts.beliefs import Belief, Criterion
+from server.debate.facts.beliefs import Belief, Criterion, apportion
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
@@ -78,23 +79,6 @@ def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: boo
         "criteria": parse_criteria(debate, fields.get("criteria"), call.reading),
         "common_position": common,
         "would_change": clean_text(fields.get("would_change")),
-    }
-
-
-def parse_ballot(debate: Debate, call: Call, text: str) -> dict[str, Any]:
-    """The fields of a `Balloted` event.
-
-    Raises:
-        ValueError: there is no choice, or it is unclear.
-    """
-    fields = find_fields(debate, text, ("choice", "vote"), call.reading)
-    if fields is None:
-        return {"choice": find_prose_finding(debate, text, call.reading), "reasoning": clean_text(text)}
-    choice = resolve_vote(debate, fields.get("choice", fields.get("vote")), "choice", call.reading)
-    check_findings(debate, choice, fields, text, call.reading)
-    return {
-        "choice": choice,
-        "reasoning": clean_text(fields.get("reasoning")),
     }
 
 
@@ -177,14 +161,9 @@ def parse_beliefs(debate: Debate, value: Any, reading: int) -> tuple[Belief, ...
         if number is None or number < 0:
             return ()
         amounts[name] += number
-    total = sum(amounts.values())
-    if not total:
+    if not sum(amounts.values()):
         return ()
-    exact = {name: amount * 100 / total for name, amount in amounts.items()}
-    percent = {name: int(share) for name, share in exact.items()}
-    missing = 100 - sum(percent.values())
-    for name in sorted(exact, key=lambda name: percent[name] - exact[name])[:missing]:
-        percent[name] += 1  # largest remainder
+    percent = apportion({name: Fraction(amount) for name, amount in amounts.items()}, 100)
     return tuple(Belief(name=name, percent=share) for name, share in percent.items())
 
 

@@ -153,7 +153,7 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             return fill_slot(debate, event, transcript_events=added, turns=turns)
         case Balloted():
             check_open_slot(debate, event, "ballot")
-            check_name(debate, event.choice)
+            check_ballot(debate, event)
             return apply_vote(debate, event)
         case Judged():
             check_open_slot(debate, event, "judgment")
@@ -179,6 +179,14 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
+
+
+def check_ballot(debate: Debate, event: Balloted) -> None:
+    names = tuple(share.name for share in event.beliefs)
+    check(names == (*debate.names, ""), "its beliefs are not one for each position and none")
+    cited = event.moved_by
+    turns = {(turn.seat, turn.round) for turn in debate.turns}
+    check(cited is None or (cited.seat, cited.round) in turns, "it was moved by a turn that was never made")
 
 
 def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:

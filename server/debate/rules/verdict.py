@@ -243,7 +243,7 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
     if count.outcome not in ("decided", "leaning"):
         return build_conclusion(count, votes, format_no_finding(debate, votes))
     cast = sum(v.winner == count.ahead for v in votes)
-    reason = next(b.reasoning for b in debate.last_ballots if b.choice == count.ahead)
+    reason = next(b.position for b in debate.last_ballots if b.choice == count.ahead)
     return build_conclusion(
         count,
         votes,
@@ -295,7 +295,7 @@ def build_swing_verdict(debate: Debate) -> Concluded:
         winner=winner,
         verdict=format_swing(debate, winner, counted, first) if counted else format_no_finding(debate, votes),
         reasoning=name_sides(
-            debate, next((b.reasoning for b in debate.last_ballots if winner and b.choice == winner), "")
+            debate, next((b.position for b in debate.last_ballots if winner and b.choice == winner), "")
         ),
         votes=votes,
     )

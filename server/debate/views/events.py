@@ -7,6 +7,7 @@ from typing import Any, get_args
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.events import (
     AnswerEvent,
+    Balloted,
     Concluded,
     Ended,
     Event,
@@ -93,6 +94,8 @@ def build_event_row(
         fields = {"kind": event.kind, "phase": ended.phase, "round": ended.round}
     else:
         fields = event.model_dump(mode="json", include=included)
+    if isinstance(event, Balloted) and not is_hidden:
+        fields["choice"] = event.choice
     if ended and not name:
         fields["ended_phase"] = ended.phase
     return {

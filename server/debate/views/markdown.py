@@ -79,7 +79,7 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     for ballot in debate.round_ballots(round_number):
         if is_visible(debate, seat_kind(ballot.seat)):
             choice = ballot.choice or "no side"
-            lines.append(f"\n*{ballot.seat} votes for {choice}: {quote_heading(ballot.reasoning)}*")
+            lines.append(f"\n*{ballot.seat} votes for {choice}: {quote_heading(ballot.position)}*")
             lines += lookup_lines(debate, ballot)
     instructions = debate.find_interventions(InstructionGiven)
     lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]

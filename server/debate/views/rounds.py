@@ -53,10 +53,16 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
         ],
         "audits": [audit.text for audit in held(debate.audits, "referee")],
         "closings": dump(held(debate.round_summaries, "moderator"), "summary", "settled", "decision"),
-        "ballots": dump(ballots, "seat", "choice", "reasoning"),
+        "ballots": [build_ballot(ballot) for ballot in ballots],
         "judgments": dump(judgments, "seat", "slot_index", "winner", "margin", "verdict", "reasoning"),
         "failures": dump(held(debate.all_failures), "seat", "slot_index", "cause", "detail"),
     }
+
+
+def build_ballot(ballot: events.Balloted) -> dict[str, Any]:
+    """A ballot with the choice that follows from its beliefs. Beliefs are exact decimals, together one."""
+    shown = ("seat", "wave", "beliefs", "position", "moved_by", "would_check", "informative")
+    return {"choice": ballot.choice, **ballot.model_dump(include=set(shown))}
 
 
 def list_tasks(debate: Debate) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from inspect import isawaitable
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import parse_qsl
 
 import anyio
@@ -200,22 +200,32 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
         case "closing":
             fields = build_round_summary(summary)
         case "ballot" | "judgment" as task if summary.positions:
-            key = "choice" if task == "ballot" else "winner"
-            # By the question's hash, whatever the labels: seats on this model agree.
-            positions = sorted(summary.positions, key=lambda position: position[1])
-            label, stance = positions[hash_to_int(summary.question, key) % len(positions)]
-            found = f'"{excerpt(stance)}" ({label})'
-            fields = {"reasoning": f"The points for {found} were answered least of all.", key: label}
-            if task == "judgment":
-                reasoning = f"{label} answered what was said against it; the others left points open."
-                labels = [name for name, _ in positions]
-                beliefs = dict.fromkeys([*labels, "none"], 20 // len(labels)) | {label: 80}
-                fields |= {
-                    "reasoning": reasoning,
-                    "verdict": f"{found} was better supported.",
-                    "beliefs": beliefs,
-                }
+            fields = build_finding(summary, task)
     return fields
+
+
+def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -> dict[str, Any]:
+    """For one position, by the question's hash, whatever the labels: seats on this model agree."""
+    positions = sorted(summary.positions, key=lambda position: position[1])
+    key = "choice" if task == "ballot" else "winner"
+    label, stance = positions[hash_to_int(summary.question, key) % len(positions)]
+    found = f'"{excerpt(stance)}" ({label})'
+    labels = [name for name, _ in positions]
+    beliefs = dict.fromkeys([*labels, "none"], 20 // len(labels)) | {label: 80}
+    beliefs["none"] += 100 - sum(beliefs.values())
+    fields: dict[str, Any] = {"beliefs": beliefs}
+    if task == "ballot":
+        check = f"What came of {found} where it was tried."
+        return fields | {
+            "position": f"{found} is the easiest to undo.",
+            "moved_by": None,
+            "would_check": check,
+        }
+    return fields | {
+        "reasoning": f"{label} answered what was said against it; the others left points open.",
+        "winner": label,
+        "verdict": f"{found} was better supported.",
+    }
 
 
 def build_positions(summary: PromptSummary) -> dict[str, Any]:

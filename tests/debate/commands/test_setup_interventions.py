@@ -24,6 +24,7 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
+    build_ballot,
     build_debaters,
     build_setup,
     default_script,
@@ -126,7 +127,7 @@ class TestWeightsAndThreshold:
 
     def test_ballots_are_weighed_too(self) -> None:
         def vote(call: Call) -> ScriptAnswer:
-            choice = {"choice": "A" if call.seat == "Proponent" else "B", "reasoning": "so"}
+            choice = build_ballot("A" if call.seat == "Proponent" else "B", "so")
             return json.dumps(choice) if call.task == "ballot" else default_script(call)
 
         at = simulate(build_setup(options={"phases": ["opening", "voting"]}), vote).play_through_round(1)

@@ -11,6 +11,7 @@ from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.verdict import tally_ballots
 from tests.support import simulation
+from tests.support.simulation import build_ballot
 
 pytestmark = pytest.mark.requirement("D1")
 
@@ -24,7 +25,7 @@ def audience(script: simulation.Script | None = None, **options: Any) -> simulat
 
 def ballot(call: Call) -> dict[str, Any]:
     """In the first vote all are for A; in the last, judges 2 and 3 for B."""
-    return {"choice": "B" if call.round > 1 and call.seat != "judge 1" else "A", "reasoning": "So."}
+    return build_ballot("B" if call.round > 1 and call.seat != "judge 1" else "A", "So.")
 
 
 def test_an_audience_votes_before_anybody_has_spoken() -> None:

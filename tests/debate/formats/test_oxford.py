@@ -12,6 +12,7 @@ from server.debate.facts.events import Concluded
 from server.debate.rules.verdict import build_verdict_events
 from server.debate.views import markdown
 from tests.support import simulation
+from tests.support.simulation import build_ballot
 
 pytestmark = pytest.mark.requirement("D1")
 
@@ -24,7 +25,7 @@ def hold(*ballots: str, **interventions: InterventionRequest) -> simulation.Deba
 
     def vote(call: Any) -> Any:
         choice = ballots[int(call.seat.removeprefix("judge ")) - 1][call.round > 1]
-        return "?" if choice == "?" else {"choice": None if choice == "-" else choice, "reasoning": "So."}
+        return "?" if choice == "?" else build_ballot(None if choice == "-" else choice, "So.")
 
     at = simulation.simulate(opened, simulation.task_script({"ballot": vote})).play_through_round(1)
     for action, request in interventions.items():

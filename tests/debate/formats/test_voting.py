@@ -18,6 +18,7 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
+    build_ballot,
     build_debaters,
     build_setup,
     build_usage,
@@ -33,7 +34,7 @@ STRAW = ["opening", "voting", "rebuttal", "voting"]
 
 
 def ballot(choice: str | None) -> str:
-    return json.dumps({"choice": choice, "reasoning": f"{choice} was better supported."})
+    return json.dumps(build_ballot(choice, f"{choice} was better supported."))
 
 
 def vote(*ballots: ScriptAnswer, phases: list[Any] | None = None, **asked: Any) -> DebateSimulation:
@@ -56,7 +57,7 @@ A, B, C, NONE = ballot("A"), ballot("B"), ballot("stance 3"), ballot(None)
 LOST, PROSE = ProviderFailure("timeout"), "Hard to say."
 SIDES = FIRST, SECOND, _ = [f"Speaker {n} (stance {n})" for n in (1, 2, 3)]
 NO_BALLOTS = "Speaker 2 gave no usable ballot; Speaker 3 gave no usable ballot"
-UNCLEAR = "the reply holds no clear finding; answer with JSON, and with one of"
+UNCLEAR = '"beliefs" must give a percentage for each of A, B, C, none, together 100'
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ class TestCounting:
         shown = render_transcript(at.debate, at.log)
         assert '*Speaker 1 votes for Speaker 1: "A was better supported."*' in shown
         assert '*Speaker 2 votes for no side: "None was better supported."*' in shown
-        assert f"*Speaker 3 failed: {UNCLEAR} A, B, C or null*" in shown
+        assert f"*Speaker 3 failed: {UNCLEAR}*" in shown
         assert "**Votes**\n- Speaker 1 (vendor 0/model) votes for Speaker 1\n" in shown
         assert "**Ballots**\n- stance 1: 1 vote\n- abstained: 1\n- missing: 1\n" in shown
         assert [row["seat"] for row in build_round(at.debate, 2)["ballots"]] == ["Speaker 1", "Speaker 2"]
@@ -148,27 +149,26 @@ class TestReading:
         return event
 
     @pytest.mark.parametrize(
-        ("choice", "name"),
+        ("key", "name"),
         [
             ("B", "Speaker 2"),
             ("stance 2", "Speaker 2"),
             ("SPEAKER 2", "Speaker 2"),
-            (None, ""),
             ("none", ""),
-            ("", ""),
+            ("null", ""),
         ],
     )
-    def test_a_choice_is_a_letter_a_stance_a_name_or_nobody(self, choice: str | None, name: str) -> None:
-        event = self.reads(json.dumps({"choice": choice}))
+    def test_a_belief_is_in_a_letter_a_stance_a_name_or_none(self, key: str, name: str) -> None:
+        event = self.reads(json.dumps({"beliefs": {key: 100}}))
         assert isinstance(event, Balloted)
-        assert (event.choice, event.reasoning) == (name, "")
+        assert (event.choice, event.position) == (name, "")
 
     @pytest.mark.parametrize(
         ("said", "why"),
         [
-            ('{"choice": "D"}', '"choice" names no position: it must be one of A, B, C, or null'),
-            ("{}", 'the JSON of the reply has no "choice"'),
-            ("Well.", f"{UNCLEAR} A, B, C or null"),
+            ('{"beliefs": {"D": 100}}', '"beliefs" names no position: it must be one of A, B, C, or null'),
+            ("{}", f"the beliefs sum to 0: {UNCLEAR}"),
+            ("Well.", UNCLEAR),
         ],
     )
     def test_what_cannot_be_read_is_a_failure(self, said: str, why: str) -> None:
@@ -182,7 +182,7 @@ class TestReading:
         at.script = task_script({"ballot": lambda c: next(answers) if c.seat == "Speaker 1" else B})
         at.play()
         assert len(at.debate.ballots) == 2
-        assert f"{UNCLEAR} A, B or null. Answer again, as asked." in at.prompts("Speaker 1")[-1]
+        assert f"{UNCLEAR.replace(', C', '')}. Answer again, as asked." in at.prompts("Speaker 1")[-1]
 
     def test_ballots_are_private(self) -> None:
         at = vote(A, B, C, phases=STRAW).play()

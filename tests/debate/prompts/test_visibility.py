@@ -14,6 +14,7 @@ from server.debate.views.state import build_state, sum_usage
 from server.debate.views.verdict import build_result, build_verdict, visible_turns
 from tests.support.simulation import (
     DebateSimulation,
+    build_ballot,
     build_setup,
     build_usage,
     render_finding,
@@ -38,7 +39,7 @@ SAYING = task_script(
         "argument": lambda c: f"It pays, {c.seat}.",
         "message": lambda c: {"to": "A" if c.seat == "Opponent" else "B", "text": f"Why not, {c.seat}?"},
         "answer": lambda c: f"Because, {c.seat}.",
-        "ballot": lambda c: {"choice": "A", "reasoning": f"I vote so, {c.seat}."},
+        "ballot": lambda c: build_ballot("A", f"I vote so, {c.seat}."),
         "opening": {
             "next_speakers": ["A", "B"],
             "briefing": "Mind the facts.",

@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Balloted, Failed, Judged, RoundClosed
+from server.debate.facts.events import Failed, Judged, RoundClosed
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from tests.support.simulation import DebateSimulation, build_setup, build_usage, simulate, task_script
+from tests.support.simulation import (
+    DebateSimulation,
+    build_ballot,
+    build_setup,
+    build_usage,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("C8")
 
@@ -25,7 +32,7 @@ MADE = "a position made of the others"
 
 def hold(**options: Any) -> DebateSimulation:
     opened = build_setup(debaters=DEBATERS, **options)
-    return simulate(opened.model_copy(update={"labels": LABELS}), task_script({"ballot": {"choice": None}}))
+    return simulate(opened.model_copy(update={"labels": LABELS}), task_script({"ballot": build_ballot(None)}))
 
 
 JUDGING = hold().play_to_round(3)
@@ -189,32 +196,6 @@ def test_an_unclear_answer_of_a_judge_is_never_guessed_at(text: str, why: str) -
     assert isinstance(event, Failed), event
     assert event.cause in ("unreadable", "empty")
     assert why in event.detail
-
-
-@pytest.mark.parametrize(
-    ("text", "choice"),
-    [
-        ('{"choice": "Walnut", "reasoning": "Costs."}', "Ben"),
-        ('{"vote": "Option Walnut"}', "Ben"),
-        ("Walnut", "Ben"),
-        ("Choice: Walnut", "Ben"),
-        ("My vote: Walnut (write a new one)", "Ben"),
-        ("I vote for Sorrel.", "Ada Lovelace"),
-        ("abstain", NOBODY),
-        ("I abstain.", NOBODY),
-    ],
-)
-def test_a_clear_ballot_is_understood(text: str, choice: str) -> None:
-    event = read(VOTING, text)
-    assert isinstance(event, Balloted), event
-    assert event.choice == choice
-
-
-@pytest.mark.parametrize(
-    "text", ["I would not vote for Sorrel.", "Sorrel and Walnut", "Hard to say.", '{"choice": 3}']
-)
-def test_an_unclear_ballot_is_asked_again(text: str) -> None:
-    assert isinstance(read(VOTING, text), Failed)
 
 
 CLOSINGS = [

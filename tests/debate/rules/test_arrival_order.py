@@ -1,5 +1,6 @@
 """The answers of a round arrive in any order, and nothing that matters depends on it."""
 
+import json
 from collections.abc import Sequence
 from itertools import permutations
 from typing import Any
@@ -18,6 +19,7 @@ from tests.support.simulation import (
     ArrivalOrder,
     DebateSimulation,
     ScriptAnswer,
+    build_ballot,
     build_debaters,
     build_setup,
     default_script,
@@ -57,7 +59,7 @@ def quarrel_of_all(call: Call) -> ScriptAnswer:
     if call.task == "message":
         return f'{{"to": "Speaker {int(call.seat[-1]) % 3 + 1}", "text": "{call.seat[-1]} asks."}}'
     if call.task == "ballot":
-        return f'{{"choice": "{"BBC"[int(call.seat[-1]) - 1]}", "reasoning": "{call.seat[-1]} votes."}}'
+        return json.dumps(build_ballot("BBC"[int(call.seat[-1]) - 1], f"{call.seat[-1]} votes."))
     return default_script(call)
 
 

@@ -18,6 +18,7 @@ from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     Script,
+    build_ballot,
     build_debaters,
     build_setup,
     simulate,
@@ -46,7 +47,7 @@ def voting(*choices: str) -> Script:
         number = count.setdefault(call.round, len(count))
         choice = choices[min(number, len(choices) - 1)]
         own = chr(ord("A") + int(call.seat[-1]) - 1)
-        return {"choice": own if choice == "-" else choice, "reasoning": "So it is."}
+        return build_ballot(own if choice == "-" else choice, "So it is.")
 
     return task_script({"ballot": ballot})
 
@@ -111,7 +112,7 @@ def test_an_earlier_vote_is_no_consensus_of_the_block() -> None:
 @pytest.mark.requirement("D4")
 def test_thresholds_and_weights_hold_for_the_votes_of_a_block() -> None:
     def ballot(call: Call) -> dict[str, Any]:
-        return {"choice": "A" if call.seat != "Speaker 3" else "C", "reasoning": "So."}
+        return build_ballot("A" if call.seat != "Speaker 3" else "C", "So.")
 
     def play(**change: Any) -> DebateSimulation:
         at = simulate(open_block(*TALK, CONSENSUS), task_script({"ballot": ballot})).play_to_round(3)

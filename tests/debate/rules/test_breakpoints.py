@@ -17,6 +17,7 @@ from tests.support.simulation import (
     ProviderFailure,
     Script,
     ScriptAnswer,
+    build_ballot,
     build_debaters,
     build_setup,
     default_script,
@@ -188,9 +189,7 @@ def test_a_contested_vote_in_a_block_stops_before_the_next_pass() -> None:
         {"name": "argumentation"},
         {"name": "voting", "repeat_from": "argumentation", "until": "consensus", "limit": 2},
     ]
-    split = task_script(
-        {"ballot": lambda call: {"choice": "A" if call.seat == "Proponent" else "B", "reasoning": "x"}}
-    )
+    split = task_script({"ballot": lambda call: build_ballot("A" if call.seat == "Proponent" else "B", "x")})
     at = begin("contested", script=split, options={"phases": phases}, max_rounds=0)
 
     assert stop(at) == ("contested", 2)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.events import (
     Audited,
     Balloted,
@@ -76,9 +78,13 @@ def spoke(seat: str = P, **other: Any) -> Spoke:
     return Spoke(**{"seen": 1, "seat": seat, "round": 1, "text": "x", "usage": build_usage(), **other})
 
 
+def shares(choice: str, *others: str) -> tuple[Share, ...]:
+    return build_shares({name: Fraction(name == choice) for name in (choice, *(others or (OPP, "")))})
+
+
 def ballot(**other: Any) -> Balloted:
     return Balloted(
-        **{"seen": 1, "seat": P, "round": 2, "choice": P, "reasoning": "", "usage": build_usage(), **other}
+        **{"seen": 1, "seat": P, "round": 2, "beliefs": shares(P), "usage": build_usage(), **other}
     )
 
 
@@ -260,8 +266,18 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     ),
     "a ballot for a stranger": (
         lambda: examined().play_to_round(2),
-        ballot(choice="x"),
-        "nobody here is called x",
+        ballot(beliefs=shares("x")),
+        "its beliefs are not one for each position and none",
+    ),
+    "a ballot without a belief in each position": (
+        lambda: examined().play_to_round(2),
+        ballot(beliefs=shares(P, "")),
+        "its beliefs are not one for each position and none",
+    ),
+    "a ballot that was moved by what nobody said": (
+        lambda: examined().play_to_round(2),
+        ballot(moved_by=Citation(seat=OPP, round=9)),
+        "it was moved by a turn that was never made",
     ),
     "a second ballot": (
         lambda: examined().play_to_round(2).add_events(ballot()),

@@ -19,6 +19,7 @@ from server.debate.views.verdict import build_result, build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,
+    build_ballot,
     build_request,
     build_usage,
     render_finding,
@@ -64,7 +65,7 @@ def everybody_uses_labels(setup: Opened) -> Any:
                 "to": setup.labels[NAMES.index(call.seat) - 1] if call.seat in NAMES else "",
                 "text": text,
             },
-            "ballot": {"choice": first, "reasoning": text},
+            "ballot": build_ballot(first, text),
             "opening": {"next_speakers": NAMES, "briefing": text, "new_angle": text, "done": False},
             "closing": {
                 "summary": text,
