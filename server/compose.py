@@ -20,6 +20,7 @@ from server.models.windows import WindowTable
 from server.redaction import find_secrets, learn_secrets
 from server.research import Research
 from server.settings import Settings
+from server.signing import Signer
 from server.startup import open_journal
 from storage.outbox import Outbox
 from storage.sqlite import SqliteJournal
@@ -66,6 +67,7 @@ async def open_manager(
             prices=prices,
             windows=WindowTable(settings.windows),
             leeway=leeway,
+            signer=Signer(settings.signing_key, settings.signing_key_file),
         ) as manager,
         nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):

@@ -151,6 +151,11 @@ class Settings(BaseModel):
     when it is reached. 0: no limit."""
     daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
     """Likewise in dollars, counting answers whose price is known. 0: no limit."""
+    signing_key: str = Field("", repr=False)
+    """The Ed25519 key that signs [receipts](receipts.md): PEM, base64 or hexadecimal. Default: one made on first
+    use, in your configuration directory."""
+    signing_key_file: str = Field("", repr=False)
+    """Path of a file with that key."""
     max_recovery_age_hours: float = Field(24, ge=0, le=8760)
     """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
     recovery_concurrency: int = Field(4, ge=1, le=100)

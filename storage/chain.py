@@ -15,6 +15,7 @@ from storage.journal import (
     KeyTakenError,
     OpeningKey,
     Reservation,
+    Seal,
     StreamSummary,
     encode_canonical,
     genesis_hash,
@@ -60,6 +61,7 @@ class Row(NamedTuple):
     requests: int | None = None
     cost: str | None = None
     restored: int = 0
+    seal: str = ""  # of the head
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Append:
     summary: SummaryColumns
     key: OpeningKey | None = None
     reserved: ReservationColumns = NOT_RESERVED
+    seal: Seal | None = None
 
 
 class Head(NamedTuple):
@@ -157,6 +160,8 @@ def link_appends(
             continue
         times = [append.at] * len(append.texts)
         rows = build_rows(stream, head, append.texts, times, append.summary, append.reserved)
+        if append.seal:
+            rows[-1] = rows[-1]._replace(seal=append.seal(stream, rows[-1].seq, rows[-1].head))
         batch.results.append(
             [
                 Entry(row.seq, row.at, append.actor, body, row.head.hex())

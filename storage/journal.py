@@ -123,6 +123,10 @@ class OpeningKey:
     now: float
 
 
+Seal = Callable[[str, int, bytes], str]
+"""What is kept beside the head of a stream, made from its name, the number of the last entry and its hash."""
+
+
 def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
     """The bytes of an entry that are stored and hashed: canonical JSON (RFC 8785)."""
     return encode_json({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
@@ -169,12 +173,13 @@ class Journal(Protocol):
         summary: StreamSummary | None = None,
         key: OpeningKey | None = None,
         reserved: Reservation | None = None,
+        seal: Seal | None = None,
     ) -> list[Entry]:
         """Write entries `after + 1 …` and the summary in one transaction. Durable on return.
 
         After a cancellation either all or nothing was written. `key`: only with the first entries; of many
         appends with one key, by any process, one is written. `reserved`: replaces the reservation, if its owner
-        still has the lease.
+        still has the lease. `seal`: makes the seal of the new head, which has none otherwise.
 
         Raises:
             ConflictError: entry `after + 1` exists already, or entry `after` does not.
@@ -187,7 +192,7 @@ class Journal(Protocol):
         """Write an existing stream with its numbers, times, actors and hashes, in one transaction.
 
         Adds the entries that are missing and returns their number; a stream that has all of them, or more,
-        is left unchanged.
+        is left unchanged. The new head has no seal.
 
         Raises:
             DamagedStreamError: the entries do not form a chain of this stream.
@@ -206,6 +211,18 @@ class Journal(Protocol):
 
     async def head(self, stream: str) -> tuple[int, str]:
         """(number, hash) of the last entry; (0, "") for an unknown stream. Cheap enough for polling."""
+
+    async def find_seal(self, stream: str) -> tuple[int, str]:
+        """(number of the last entry, the seal of the head or ""); (0, "") for an unknown stream."""
+
+    async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
+        """Seal a head, if it still has this number. Returns whether it has."""
+
+    async def find_receipt(self, stream: str) -> str:
+        """The text that was kept for a stream; "" for none."""
+
+    async def keep_receipt(self, stream: str, text: str, *, instead_of: str = "") -> str:
+        """Keep a text for a stream, unless another than `instead_of` is kept. Returns the one that is kept now."""
 
     async def find(
         self,

@@ -1,7 +1,9 @@
 """Setup of the whole suite: no test can call a real provider, and every test names its requirement."""
 
+import atexit
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -16,6 +18,10 @@ os.environ["COUNTERPOINT_OFFLINE"] = "1"
 os.environ.pop("COUNTERPOINT_MODELS", None)
 for variable in [name for name in os.environ if name.endswith("_API_KEY")]:
     del os.environ[variable]
+
+# The signing key of the tests is not the user's.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="counterpoint-")
+atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 # Temporary databases are kept in memory: durable commits to a disk would dominate the time of the suite.
 MEMORY, MIN_FREE_BYTES = Path("/dev/shm"), 256 * 2**20  # noqa: S108  (pytest creates its own folder in it)

@@ -38,6 +38,7 @@ ROOMS: dict[str, str] = {
     "debate.rules": "debate.facts",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
+    "signing": "debate.facts redaction storage",
     "debate.prompts": "debate.facts debate.rules debate.schemas",
     "debate.replies": "debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
@@ -62,7 +63,7 @@ ROOMS: dict[str, str] = {
     ),
     "engine": "",
     "engine.database": (
-        "debate.commands debate.facts debate.replies debate.rules debate.views redaction storage"
+        "debate.commands debate.facts debate.replies debate.rules debate.views redaction signing storage"
     ),
     "engine.model_calls": (
         "debate.facts debate.prompts debate.replies debate.rules models models.registry redaction research"
@@ -71,7 +72,7 @@ ROOMS: dict[str, str] = {
     "engine.driver": "debate.rules engine.database engine.runner",
     "engine.debates": (
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
-        "engine.runner models.prices models.registry models.windows redaction research storage"
+        "engine.runner models.prices models.registry models.windows redaction research signing storage"
     ),
     "engine.queries": "debate.facts debate.views engine.database engine.debates storage",
     "engine.recovery": "debate.facts engine.database engine.debates",
@@ -85,7 +86,7 @@ ROOMS: dict[str, str] = {
     "compose": (
         "engine.database engine.debates engine.model_calls engine.recovery hooks "
         "models.fakes models.own models.prices models.providers models.registry models.resilience "
-        "models.windows redaction research settings startup storage storage.sqlite"
+        "models.windows redaction research settings signing startup storage storage.sqlite"
     ),
     "tools": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
@@ -112,6 +113,7 @@ LIBRARIES: dict[str, str] = {
     "debate.schemas": "jsonschema_rs",
     "redaction": "pydantic",
     "settings": "platformdirs pydantic",
+    "signing": "cryptography platformdirs",
     "debate.prompts": "pydantic",
     "debate.replies": "pydantic",
     "research": "anyio httpx2 mcp pydantic",
@@ -143,7 +145,7 @@ LIBRARIES: dict[str, str] = {
 
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
-    "server": 15,  # the rooms themselves, and the files that belong to none
+    "server": 16,  # the rooms themselves, and the files that belong to none
 }
 
 PURE = "bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math re typing"

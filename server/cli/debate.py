@@ -195,7 +195,7 @@ async def start_debate(request: DebateRequest, manager: DebateManager) -> Debate
 
 async def continue_debate(debate_id: str, limits: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
     """A stored debate with new limits, if any are given, and resumed if it is paused."""
-    snapshot = await manager.load(await find_debate_id(manager, debate_id))
+    snapshot = await manager.adopt(await find_debate_id(manager, debate_id))
     if limits:
         request = InterventionRequest(limits=limits)
         snapshot, _ = await manager.intervene(snapshot.id, "extend", request, actor=session.ACTOR)

@@ -25,10 +25,9 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
-from server.debate.facts.state import Debate
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import is_round_over
+from server.debate.rules.decide import next_round
 from server.debate.rules.schedule import find_models
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.errors import translate_storage_errors
@@ -43,6 +42,7 @@ from server.models.registry import ModelRegistry, find_default_models
 from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
+from server.signing import Signer
 from storage.journal import Journal, StreamListing
 
 
@@ -77,6 +77,7 @@ class DebateManager:
         windows: WindowTable | None = None,
         daily_limits: DailyLimits = NO_LIMITS,
         leeway: float = LEEWAY,
+        signer: Signer | None = None,
     ) -> None:
         """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
         self.environ = environ
@@ -84,8 +85,8 @@ class DebateManager:
         self.leases = Leases(journal, clock)
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
         self.owner = self.leases.owner  # names this process in leases and claims
-        self.store = DebateStore(journal, clock)
-        self.load = self.store.load
+        self.store = DebateStore(journal, clock, signer)
+        self.load, self.adopt = self.store.load, self.store.adopt
         self._journal = journal
         self._models = models
         self._configured_models = tuple(configured_models)
@@ -244,6 +245,7 @@ class DebateManager:
             )
         if snapshot.debate.paused or 0 < expected_round < following or snapshot.status == "waiting":
             return snapshot
+        snapshot = await self.adopt(debate_id)
         run = self._driver.ensure_running(snapshot, following)
         return await self._driver.wait(run, wait, on_change, through_round=following)
 
@@ -284,7 +286,7 @@ class DebateManager:
             repeated = find_repeated_turn(current.entries, current.debate, speaker, text)
             return repeated or Intervention((build_submission(current.debate, speaker, text, actor),), "")
 
-        snapshot, told = await self._record_with_retry(await self.load(debate_id), submit, actor)
+        snapshot, told = await self._record_with_retry(await self.adopt(debate_id), submit, actor)
         if snapshot.status != "running":
             return snapshot, told
         through_round = TO_END if snapshot.is_unattended else snapshot.debate.round
@@ -301,6 +303,8 @@ class DebateManager:
         snapshot = await self.load(debate_id)
         if repeated := find_repeated(snapshot.entries, action, request):
             return snapshot, repeated.effect
+        if action in ("resume", "conclude"):
+            snapshot = await self.adopt(debate_id)
         if action == "replace_model" and (model := request.model.strip()):
             await self._check_models([model])
             window = sum(found.tokens for found in await self._windows.find([model]))
@@ -393,8 +397,3 @@ class DebateManager:
             if snapshot.ends_with(events[-1]):
                 break
         return snapshot, intervention.effect
-
-
-def next_round(debate: Debate) -> int:
-    """The round under way, or the one after it if it is over."""
-    return debate.round if debate.round and not is_round_over(debate) else debate.round + 1

@@ -38,6 +38,7 @@ class Recovery:
         self.limiter = anyio.CapacityLimiter(concurrency)
         self.in_progress: set[str] = set()  # or waiting for the next attempt
         self.failure_counts = Counter[str]()  # since the last success
+        self.foreign: set[str] = set()  # that was said
 
     async def run(self, poll_interval: float = POLL_INTERVAL, retry_interval: float = RETRY_INTERVAL) -> None:
         """Search now, and again every `poll_interval` seconds. Never returns, and raises nothing."""
@@ -74,8 +75,11 @@ class Recovery:
         async with self.limiter:
             logger.info("Resuming debate %s (owner process gone)", debate_id)
             try:
-                await self.manager.follow(debate_id, wait=math.inf)
+                snapshot = await self.manager.follow(debate_id, wait=math.inf)
                 del self.failure_counts[debate_id]
+                if snapshot.is_foreign and debate_id not in self.foreign:
+                    self.foreign.add(debate_id)
+                    logger.warning("Debate %s is not resumed: this installation did not record it", debate_id)
             except DebateError as error:
                 self.failure_counts[debate_id] += 1
                 if self.failure_counts[debate_id] == 1:

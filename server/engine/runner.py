@@ -30,7 +30,7 @@ from server.debate.rules.decide import (
 )
 from server.debate.rules.transitions import replay
 from server.engine.database.daily_budget import DailyBudget, sum_amounts
-from server.engine.database.errors import DatabaseUnavailableError
+from server.engine.database.errors import DatabaseUnavailableError, ForeignRecordError
 from server.engine.database.leases import LeaseLostError
 from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.model_calls import ModelCaller
@@ -99,8 +99,15 @@ class Runner:
     record_retry_delays: Sequence[float] = RECORD_RETRY_DELAYS
 
     async def run(self, run: Run) -> None:
-        """Run a debate as far as requested, or until it pauses or waits for its caller. Raises LeaseLostError."""
+        """Run a debate as far as requested, or until it pauses or waits for its caller.
+
+        Raises:
+            LeaseLostError: another process runs it.
+            ForeignRecordError: something else has written to it.
+        """
         while not has_reached(run.snapshot.debate, run.through_round):
+            if run.snapshot.is_foreign:
+                raise ForeignRecordError(run.snapshot.id)
             for before_step in self.before_steps:
                 await before_step(run.snapshot.id)
                 run.update(await self.store.refresh(run.snapshot))
@@ -157,7 +164,7 @@ class Runner:
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
                     # Without a database they are waited for, too: it may come back.
                     is_held = in_flight and (snapshot.debate.is_concluding or self.store.is_lost())
-                    if isinstance(step, Ask) and not is_held:
+                    if isinstance(step, Ask) and not (is_held or snapshot.is_foreign):
                         new = [call for call in step.calls if call.slot_key not in in_flight]
                         limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
                         for call, amount in await self.reserve_calls(snapshot, new, limit):

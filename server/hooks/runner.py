@@ -263,6 +263,8 @@ class HookRunner:
         """Intervene. It is done once, even if a process died before it completed the item."""
         async with self.intervention_lock:
             snapshot = await self.manager.load(debate_id)
+            if snapshot.is_foreign:
+                return DeliveryResult("this installation did not record the debate")
             made = [entry for entry in snapshot.entries if entry.actor.startswith(ACTOR_PREFIX)]
             is_repeat = any(getattr(entry.event, "request_id", "") == request.request_id for entry in made)
             if not is_repeat and len(made) >= MAX_INTERVENTIONS:

@@ -12,9 +12,9 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.facts.state import Debate
+from server.debate.rules.decide import next_round
 from server.debate.views.recent import keep_recent
 from server.debate.views.state import StoredDebate, awaited_seats
-from server.engine.debates import next_round
 
 
 def suggest_next(stored: StoredDebate, status: str, tool: str) -> str:

@@ -35,6 +35,7 @@ from storage.journal import (
     Entry,
     OpeningKey,
     Reservation,
+    Seal,
     StorageError,
     StreamSummary,
     encode_canonical,
@@ -44,6 +45,7 @@ from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.lists import SqliteLists
 from storage.sqlite.migrations import MIGRATIONS, migrate
 from storage.sqlite.outbox import SqliteOutbox
+from storage.sqlite.seals import SqliteSeals
 from storage.sqlite.upkeep import SqliteUpkeep
 from storage.sqlite.words import Tokenizer
 
@@ -90,7 +92,8 @@ begin
     select new.stream, 0, new.previous, '', '', '{}', new.at, new.at where new.seq = 1;
 
     update stream set seq = new.seq, head = new.head, title = coalesce(new.title, title),
-        status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at
+        status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at,
+        seal = new.seal
     where name = new.stream and seq = new.seq - 1 and head = new.previous;
 
     select raise(abort, 'the stream has another head') where changes() = 0;
@@ -138,7 +141,7 @@ MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
 
 
-class SqliteJournal(SqliteLists, SqliteLeases, SqliteUpkeep):
+class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep):
     def __init__(self, database: Database) -> None:
         self._db = database
         self._tokenizer = Tokenizer()
@@ -219,6 +222,7 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteUpkeep):
         summary: StreamSummary | None = None,
         key: OpeningKey | None = None,
         reserved: Reservation | None = None,
+        seal: Seal | None = None,
     ) -> list[Entry]:
         if not bodies:
             raise ValueError("there is nothing to append")
@@ -229,7 +233,7 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteUpkeep):
         texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
         done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
         summary_columns, reservation = encode_summary(summary), encode_reservation(reserved)
-        append = Append(stream, after, at, actor, bodies, texts, summary_columns, key, reservation)
+        append = Append(stream, after, at, actor, bodies, texts, summary_columns, key, reservation, seal)
         self._pending.append((append, anyio.current_time(), done))
         if self._commit_task is None or self._commit_task.done():
             # A separate task: cancelling one caller must not cancel a transaction with other appends.

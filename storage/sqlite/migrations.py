@@ -103,6 +103,10 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         """,
         "create index outbox_by_queue on outbox (reader, queue, number)",
     ),
+    "m003_seals_and_receipts": (
+        "alter table stream add column seal text not null default ''",
+        "create table receipt (stream text primary key, text text not null) strict",
+    ),
 }
 """The statements of each migration, by the name that the database records."""
 

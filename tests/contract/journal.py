@@ -20,6 +20,7 @@ from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, f
 from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
+from tests.contract.journal_seals import SealContract
 from tests.contract.journal_spending import SpendingContract, UpkeepContract
 
 DIFFICULT_JSON = {
@@ -284,6 +285,7 @@ class JournalContract(
     AppendContract,
     ConflictContract,
     RestoreContract,
+    SealContract,
     ListContract,
     SearchContract,
     ChangesContract,

@@ -386,3 +386,8 @@ def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
         return ()
     reason = "the moderator gave no usable answer, so everybody speaks as declared"
     return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)
+
+
+def next_round(debate: Debate) -> int:
+    """The round under way, or the one after it if it is over."""
+    return debate.round if debate.round and not is_round_over(debate) else debate.round + 1

@@ -5,6 +5,7 @@
     ├── InvalidSettingsError        a setting cannot be used                  (server.settings)
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
+    ├── ForeignRecordError          its newest entries were not recorded by this installation
     ├── TwinError                   the debate was begun already              (server.engine.database.repeats)
     └── StorageUnavailableError     the database is damaged, or of a later release
         └── DatabaseUnavailableError    for now: it is locked, full, read-only, or the disk fails
@@ -27,6 +28,16 @@ from storage.journal import DamagedStreamError, StorageError, StorageLostError
 class DebateNotFoundError(DebateError):
     def __init__(self, debate_id: str) -> None:
         super().__init__(f"There is no debate {debate_id[:60]!r}. Call find_debates for the ids there are.")
+
+
+class ForeignRecordError(DebateError):
+    """The debate goes on only if somebody asks for it."""
+
+    def __init__(self, debate_id: str) -> None:
+        super().__init__(
+            f"Debate {debate_id} has entries that this installation did not record, so that it is not run unasked. "
+            "Read them, then call step_round to go on."
+        )
 
 
 class StorageUnavailableError(DebateError):

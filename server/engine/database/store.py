@@ -23,6 +23,7 @@ from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
 from server.engine.database.repeats import TwinError, build_opening_key
+from server.signing import Signer
 from storage.journal import (
     ConflictError,
     Entry,
@@ -42,6 +43,12 @@ class DebateSnapshot(StoredDebate):
     """A stored debate as this process knows it."""
 
     days: Mapping[str, DaySum] = field(default_factory=dict)  # what its entries took, by day
+    is_foreign: bool = False  # its last entry was not recorded by this installation
+
+    @property
+    def is_unattended(self) -> bool:
+        """As of every debate; one that is foreign is stepped, until somebody here asks for more."""
+        return not self.is_foreign and super(DebateSnapshot, self).is_unattended
 
     def ends_with(self, event: Event) -> bool:
         """Whether this very object was recorded last, and not an event that another writer recorded."""
@@ -61,6 +68,7 @@ class DebateStore:
 
     journal: Journal
     clock: Callable[[], datetime]
+    signer: Signer | None = None  # without one nothing is sealed, and no debate counts as foreign
     listeners: list[OnCommit] = field(default_factory=list)
     recent: dict[str, DebateSnapshot] = field(default_factory=dict)  # by id, the one used last at the end
     max_recent_entries: int = 2_000  # of all of these, about 10 MB; the one used last stays, however long
@@ -104,7 +112,7 @@ class DebateStore:
         with translate_storage_errors():
             head = await self.journal.head(debate_id)
         known = self.recent.get(debate_id)
-        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head:
+        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head or known.is_foreign:
             known = await self.read(debate_id)
         self.keep(known)
         return known
@@ -112,12 +120,30 @@ class DebateStore:
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
         with translate_storage_errors():
-            history = tuple(map(parse_entry, await self.journal.read(debate_id)))
-            if not history:
-                raise DebateNotFoundError(debate_id)
+            while True:
+                history = tuple(map(parse_entry, await self.journal.read(debate_id)))
+                if not history:
+                    raise DebateNotFoundError(debate_id)
+                seq, seal = await self.journal.find_seal(debate_id)
+                if seq <= len(history):  # else a process has written meanwhile
+                    break
             debate = replay(entry.event for entry in history)
             days = add_spending({}, history, debate.setup.forked_at_round)
-            return DebateSnapshot(debate_id, debate, history, days)
+            is_foreign = self.signer is not None and seal != self.compute_seal(debate_id, history[-1])
+            return DebateSnapshot(debate_id, debate, history, days, is_foreign)
+
+    def compute_seal(self, debate_id: str, head: Recorded) -> str:
+        return self.signer.seal(debate_id, head.seq, bytes.fromhex(head.hash)) if self.signer else ""
+
+    async def adopt(self, debate_id: str) -> DebateSnapshot:
+        """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""
+        snapshot = await self.load(debate_id)
+        if not snapshot.is_foreign or self.journal.is_read_only:
+            return snapshot
+        last = snapshot.entries[-1]
+        with translate_storage_errors():
+            await self.journal.set_seal(snapshot.id, last.seq, self.compute_seal(snapshot.id, last))
+        return self.publish(await self.load(debate_id))
 
     def keep(self, snapshot: DebateSnapshot) -> None:
         """Keep it in memory, and of those used before it as many as fit."""
@@ -180,6 +206,7 @@ class DebateStore:
                 summary=build_stream_summary(reached.debate, events, (*history, *unsaved), days),
                 key=key,
                 reserved=reserved,
+                seal=self.signer.seal if self.signer and not reached.is_foreign else None,
             )
         if reached.debate.ended:
             self.journal.checkpoint_soon()
@@ -209,7 +236,7 @@ class DebateStore:
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Resume a debate that was paused until a time that has passed, if it can be recorded."""
-        if self.journal.is_read_only:
+        if snapshot.is_foreign or self.journal.is_read_only:
             return snapshot
         while (paused := snapshot.debate.paused) and "" < paused.until <= format_time(self.clock()):
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))

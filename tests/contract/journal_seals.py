@@ -1,0 +1,50 @@
+"""What every journal must do with the seals of heads, and with receipts."""
+
+import pytest
+
+from storage.journal import Journal, StreamSummary
+from tests.contract.journal_helpers import AT, append_entries
+from tests.contract.journal_restore import build_entries
+
+
+def seal(stream: str, seq: int, digest: bytes) -> str:
+    return f"{stream} {seq} {digest.hex()}"
+
+
+@pytest.mark.requirement("D11")
+@pytest.mark.asyncio
+class SealContract:
+    async def test_the_seal_is_that_of_the_new_head(self, journal: Journal) -> None:
+        for after in (0, 2):
+            bodies = [{"n": 1}, {"n": 2}]
+            entries = await journal.append("s", after=after, at=AT, actor="alice", bodies=bodies, seal=seal)
+            expected = seal("s", after + 2, bytes.fromhex(entries[-1].hash))
+            assert await journal.find_seal("s") == (after + 2, expected)
+
+    async def test_what_is_written_without_one_has_none(self, journal: Journal) -> None:
+        await journal.append("s", after=0, at=AT, actor="alice", bodies=[{}], seal=seal)
+        await append_entries(journal, "s", 1, {})
+        assert await journal.find_seal("s") == (2, "")
+        assert await journal.find_seal("unknown") == (0, "")
+
+    async def test_what_is_restored_has_none(self, journal: Journal) -> None:
+        await journal.append("s", after=0, at=AT, actor="alice", bodies=[{"n": 1}], seal=seal)
+        await journal.restore("s", build_entries({"n": 1}, {"n": 2}), StreamSummary("", "", {}))
+        assert await journal.find_seal("s") == (2, "")
+
+    async def test_a_head_is_sealed_later_if_it_is_still_the_head(self, journal: Journal) -> None:
+        await append_entries(journal, "s", 0, {}, {})
+        assert not await journal.set_seal("s", 1, "one")
+        assert await journal.set_seal("s", 2, "two")
+        assert await journal.find_seal("s") == (2, "two")
+
+    async def test_the_first_receipt_is_kept(self, journal: Journal) -> None:
+        await append_entries(journal, "s", 0, {})
+        assert await journal.find_receipt("s") == ""
+        assert await journal.keep_receipt("s", "one") == "one"
+        assert await journal.keep_receipt("s", "two") == "one"
+        assert await journal.keep_receipt("s", "two", instead_of="one") == "two"
+        assert await journal.find_receipt("s") == "two"
+
+    async def test_there_is_no_receipt_of_what_is_not_there(self, journal: Journal) -> None:
+        assert await journal.keep_receipt("s", "one") == ""

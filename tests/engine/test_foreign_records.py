@@ -1,0 +1,163 @@
+"""A debate whose newest entry this installation did not record is never run unasked, whoever put it there."""
+
+import logging
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.engine.database.errors import ForeignRecordError
+from server.engine.database.store import DebateStore
+from server.engine.debates import utc_now
+from server.engine.recovery import Recovery
+from server.models.fakes.scripted import ScriptedModel
+from server.signing import SigningKey
+from storage.sqlite import SqliteJournal
+from tests.support.engines import open_engine, run_round, start_debate
+from tests.support.gated_model import Gate
+from tests.support.polling import wait_before_next_poll
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D11", "D7")]
+
+OTHER_KEY = "22" * 32
+
+
+async def leave_behind(database: str, **settings: Any) -> str:
+    """A debate that runs by itself, and whose process ends during its first round."""
+    gate = Gate()
+    async with open_engine(database, gate.model, **settings) as manager:
+        snapshot = await start_debate(manager, run=True)
+        await gate.wait_for_call()
+        return snapshot.id
+
+
+async def write_as_another(database: str, debate_id: str, action: str) -> None:
+    """Append an intervention to a debate as a program would that knows the format, and not the key."""
+    journal = await SqliteJournal.open(database)
+    try:
+        store = DebateStore(journal, utc_now)
+        at = await store.load(debate_id)
+        request = InterventionRequest(text="Spend more.", rounds=2)
+        await store.record(at, build_intervention(at.debate, action, request).events, "me")
+    finally:
+        await journal.close()
+
+
+async def test_what_was_recorded_here_goes_on_after_a_crash(database: str) -> None:
+    debate_id = await leave_behind(database)
+    async with open_engine(database, ScriptedModel()) as manager:
+        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+
+
+async def test_what_another_installation_recorded_is_left_alone_until_a_caller_asks(
+    database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    debate_id = await leave_behind(database, signing_key=OTHER_KEY)
+    model = ScriptedModel()
+    async with open_engine(database, model) as manager:
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
+        with caplog.at_level(logging.WARNING):
+            for _ in range(2):
+                await recovery.recover(debate_id, 0)
+        assert caplog.text.count("is not resumed: this installation did not record it") == 1
+        assert (await manager.follow(debate_id, wait=1)).is_foreign
+        await manager.join(debate_id, run=False)
+        await manager.intervene(debate_id, "inject", InterventionRequest(text="Hm."), actor="me")
+        assert (await manager.follow(debate_id, wait=1)).is_foreign
+        assert model.requests == []
+
+        stepped = await manager.step(debate_id, wait=5)
+
+        assert (stepped.is_foreign, stepped.debate.round) == (False, 1)
+        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+
+
+async def test_one_that_was_asked_for_goes_on_after_a_crash_too(database: str) -> None:
+    debate_id = await leave_behind(database, signing_key=OTHER_KEY)
+    gate = Gate()
+    async with open_engine(database, gate.model) as manager:
+        await manager.step(debate_id, wait=0)
+        await gate.wait_for_call()
+    async with open_engine(database, ScriptedModel()) as manager:
+        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+
+
+async def test_another_process_learns_that_it_was_asked_for(database: str) -> None:
+    debate_id = await leave_behind(database, signing_key=OTHER_KEY)
+    async with open_engine(database, ScriptedModel()) as one, open_engine(database, ScriptedModel()) as two:
+        assert (await two.load(debate_id)).is_foreign
+        await one.adopt(debate_id)
+        assert not (await two.load(debate_id)).is_foreign
+
+
+async def test_entries_written_into_a_debate_of_ours_are_not_obeyed(database: str) -> None:
+    debate_id = await leave_behind(database)
+    await write_as_another(database, debate_id, "extend")
+    model = ScriptedModel()
+    async with open_engine(database, model) as manager:
+        assert (await manager.follow(debate_id, wait=1)).status == "running"
+        assert not manager.is_working(debate_id)
+        assert model.requests == []
+        await manager.step(debate_id, wait=5)
+        assert (await manager.follow(debate_id, wait=5)).status == "concluded"
+
+
+async def test_a_debate_stops_that_something_else_writes_to_while_it_runs(database: str) -> None:
+    gate = Gate()
+    async with open_engine(database, gate.model) as manager:
+        snapshot = await start_debate(manager, run=True)
+        await gate.wait_for_call()
+        await write_as_another(database, snapshot.id, "inject")
+        gate.release.set()
+
+        with pytest.raises(ForeignRecordError, match="call step_round to go on"):
+            await manager.follow(snapshot.id, wait=5)
+
+        stopped = await manager.load(snapshot.id)
+        assert len(stopped.debate.turns) == 2  # paid for before, and kept
+        assert stopped.is_foreign
+        assert (await manager.step(snapshot.id, wait=5)).debate.round == 2
+
+
+async def test_a_seal_is_of_one_debate_and_one_head(database: str) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        one, two = await run_round(manager), await run_round(manager)
+    with closing(sqlite3.connect(database)) as raw, raw:
+        seals = dict(raw.execute("select name, seal from stream"))
+        raw.execute("update stream set seal = ? where name = ?", (seals[one.id], two.id))
+    async with open_engine(database, ScriptedModel()) as manager:
+        assert [(await manager.load(each.id)).is_foreign for each in (one, two)] == [False, True]
+    assert len(set(seals.values())) == 2
+
+
+async def test_a_pause_that_is_over_is_not_ended_in_a_foreign_debate(database: str) -> None:
+    now = [datetime(2026, 11, 1, 10, tzinfo=UTC)]
+    settings: dict[str, Any] = {"daily_calls": 1, "signing_key": OTHER_KEY}
+    async with open_engine(database, ScriptedModel(), clock=lambda: now[0], **settings) as manager:
+        snapshot = await start_debate(manager, run=True)
+        with anyio.fail_after(5):
+            while not (await manager.load(snapshot.id)).debate.paused:
+                await wait_before_next_poll()
+    now[0] = datetime(2026, 11, 2, 10, tzinfo=UTC)
+    async with open_engine(database, ScriptedModel(), clock=lambda: now[0]) as manager:
+        assert (await manager.follow(snapshot.id, wait=1)).status == "paused"
+
+
+async def test_without_a_key_debates_run_and_do_not_outlive_their_process(
+    database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    nothing = str(tmp_path / "missing.pem")
+    debate_id = await leave_behind(database, signing_key_file=nothing)
+    assert caplog.text.count("The signing key cannot be read or made: No such file or directory.") == 1
+    async with open_engine(database, ScriptedModel(), signing_key_file=nothing) as manager:
+        assert (await manager.follow(debate_id, wait=1)).is_foreign
+        assert (await run_round(manager)).debate.round == 1
+
+
+def test_a_seal_depends_on_the_key() -> None:
+    assert SigningKey(b"1" * 32).seal_key != SigningKey(b"2" * 32).seal_key
