@@ -21,6 +21,7 @@ from storage.journal import (
     genesis_hash,
     link_hash,
 )
+from storage.ledger import encode_judgments
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -29,10 +30,11 @@ UNREADABLE = "cannot be read"
 ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
 
-SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None]
-"""(title, status, details as JSON, words to add to the search index, spending as JSON); None changes nothing."""
+SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None, str | None]
+"""(title, status, details as JSON, words to add to the search index, spending and judgments as JSON); None changes
+nothing."""
 
-UNCHANGED: SummaryColumns = (None, None, None, None, None)
+UNCHANGED: SummaryColumns = (None, None, None, None, None, None)
 
 FINAL_MARK = "\ue000"
 """A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
@@ -57,6 +59,7 @@ class Row(NamedTuple):
     details: str | None = None
     words: str | None = None
     spending: str | None = None
+    judgments: str | None = None
     owner: str | None = None
     requests: int | None = None
     cost: str | None = None
@@ -95,7 +98,9 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
         text.encode()
     details = encode_json(dict(summary.details)).decode()
     spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
-    return summary.title, summary.status, details, encode_words(summary) or None, json.dumps(spending)
+    judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
+    words = encode_words(summary) or None
+    return summary.title, summary.status, details, words, json.dumps(spending), judgments
 
 
 def encode_words(summary: StreamSummary) -> str:

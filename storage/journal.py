@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from storage.canonical import encode_json
+from storage.ledger import Ledger, LedgerRow
 
 CHAIN_TAG = b"counterpoint/entry/1\n"
 """Part of every hash: identifies the algorithm, so that a later one gives different hashes."""
@@ -90,6 +91,7 @@ class StreamSummary:
     search_text: str = ""  # words for the search, in addition to those it has: none is ever taken out
     spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
     is_final: bool = False  # no later append changes the status
+    judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def link_hash(previous: bytes, entry_bytes: bytes) -> bytes:
     return sha256(CHAIN_TAG + previous + entry_bytes).digest()
 
 
-class Journal(Protocol):
+class Journal(Ledger, Protocol):
     @property
     def is_read_only(self) -> bool:
         """Whether nothing can be written here, as on read-only media."""

@@ -193,18 +193,19 @@ BUILT: dict[str, str] = {
         "everything a result says stands in the text and in the structured result, each enough by itself, "
         "both bounded; published schemas are complete and typed"
     ),
+    "N3": (
+        "pooled, calibrated confidence; judge weights learnt from settled debates; the effective number "
+        "of independent voices"
+    ),
+    "N21": (
+        "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
+        "judgments imported"
+    ),
+    "D20": ("batch loading of ratings and statistics: a debate of any size needs a fixed number of queries"),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
 }
 
 PARTLY: dict[str, str] = {
-    "N3": (
-        "pooled, calibrated confidence; judge weights learnt from settled debates; the effective number "
-        "of independent voices (computed; not yet in verdicts)"
-    ),
-    "N21": (
-        "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
-        "judgments imported (computed; not yet stored)"
-    ),
     "N23": (
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
@@ -282,7 +283,6 @@ PLANNED: dict[str, str] = {
         "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "
         "the debate that used it"
     ),
-    "D20": ("batch loading of ratings and statistics: a debate of any size needs a fixed number of queries"),
     "D22": "similarity and response caching",
     "N1": (
         "blind private ballots before any talk and after each round; the verdict says what the blind vote "

@@ -39,16 +39,16 @@ ROOMS: dict[str, str] = {
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
+    "debate.analysis": "debate.facts debate.rules",
     "debate.prompts": "debate.facts debate.rules debate.schemas",
     "debate.replies": "debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.facts debate.replies debate.rules debate.schemas",
     "debate.records": (
-        "debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas"
+        "debate.analysis debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas"
     ),
     "models": "debate.facts debate.prompts debate.replies",
-    "debate.analysis": "debate.facts debate.rules",
-    "debate.views": "debate.commands debate.facts debate.prompts debate.rules debate.schemas",
+    "debate.views": "debate.analysis debate.commands debate.facts debate.prompts debate.rules debate.schemas",
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
     "models.concurrency": "",
@@ -63,7 +63,8 @@ ROOMS: dict[str, str] = {
     ),
     "engine": "",
     "engine.database": (
-        "debate.commands debate.facts debate.replies debate.rules debate.views redaction signing storage"
+        "debate.analysis debate.commands debate.facts debate.replies debate.rules debate.views redaction "
+        "signing storage"
     ),
     "engine.model_calls": (
         "debate.facts debate.prompts debate.replies debate.rules models models.registry redaction research"
@@ -97,8 +98,8 @@ ROOMS: dict[str, str] = {
         "redaction settings startup storage storage.sqlite tools"
     ),
     "cli": (
-        "compose debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
-        "engine.queries engine.transfer hooks mcp models models.fakes models.local models.prices "
+        "compose debate.analysis debate.commands debate.facts debate.rules debate.views engine.database "
+        "engine.debates engine.queries engine.transfer hooks mcp models models.fakes models.local models.prices "
         "models.registry models.windows redaction research settings startup upkeep"
     ),
     "__main__": "cli mcp",
@@ -119,6 +120,7 @@ LIBRARIES: dict[str, str] = {
     "research": "anyio httpx2 mcp pydantic",
     "debate.commands": "pydantic",
     "debate.records": "pydantic",
+    "debate.analysis": "pydantic",
     "debate.views": "pydantic",
     "models": "anyio",
     "models.fakes": "anyio",

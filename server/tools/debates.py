@@ -147,7 +147,9 @@ class Intervene(ToolArguments):
     debate_id: DebateId
     action: Annotated[str, Field(json_schema_extra={"enum": [*ACTIONS]})]
     text: Annotated[str, Field(description="The note or instruction")] = ""
-    to: Annotated[str, Field(description="A debater or seat; empty: all")] = ""
+    to: Annotated[
+        str, Field(description="A debater or seat; empty: all. For outcome: who was right, or none")
+    ] = ""
     rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
     round: Annotated[int, Field(ge=0, description="For retract")] = 0
     model: requests.ModelName = ""

@@ -5,7 +5,7 @@ again. Entries never are.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from server.debate.facts.errors import InvalidRequestError
@@ -158,4 +158,6 @@ def find_differences(expected: StreamSummary, stored: StreamSummary) -> list[str
     wrong = ["the heading"] if heading != (stored.title, stored.status, stored.details) else []
     if dict(expected.spending) != dict(stored.spending):
         wrong.append("the sums")
+    if list(expected.judgments or ()) != [replace(row, stream="") for row in stored.judgments or ()]:
+        wrong.append("the ledger")
     return wrong

@@ -42,6 +42,7 @@ from storage.journal import (
     genesis_hash,
 )
 from storage.sqlite.leases import SqliteLeases
+from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger
 from storage.sqlite.lists import SqliteLists
 from storage.sqlite.migrations import MIGRATIONS, migrate
 from storage.sqlite.outbox import SqliteOutbox
@@ -82,14 +83,14 @@ CREATE_APPEND_VIEW = f"""
 create temp view appended ({ROW_COLUMNS}) as select {", ".join(["null"] * len(Row._fields))}
 """
 
-CREATE_APPEND_TRIGGER = """
+CREATE_APPEND_TRIGGER = f"""
 create temp trigger appending instead of insert on appended
 begin
     insert into journal (stream, seq, entry, hash, restored)
     values (new.stream, new.seq, new.entry, new.head, new.restored);
 
     insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
-    select new.stream, 0, new.previous, '', '', '{}', new.at, new.at where new.seq = 1;
+    select new.stream, 0, new.previous, '', '', '{{}}', new.at, new.at where new.seq = 1;
 
     update stream set seq = new.seq, head = new.head, title = coalesce(new.title, title),
         status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at,
@@ -106,7 +107,7 @@ begin
     from json_each(new.spending) as new_day where true
     on conflict (stream, day) do update set calls = excluded.calls, cost = excluded.cost
     where calls <> excluded.calls or cost <> excluded.cost;
-
+{REPLACE_JUDGMENTS.format(stream="new.stream", rows="new.judgments")}
     update lease set requests = new.requests, cost = new.cost
     where stream = new.stream and owner = new.owner;
 end
@@ -141,7 +142,7 @@ MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
 
 
-class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep):
+class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger):
     def __init__(self, database: Database) -> None:
         self._db = database
         self._tokenizer = Tokenizer()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from storage.connection import Connection
 from storage.journal import StorageError
+from storage.sqlite.ledger import CREATE_LEDGER
 
 MIGRATIONS: Mapping[str, Sequence[str]] = {
     "m001_initial": (
@@ -107,6 +108,7 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         "alter table stream add column seal text not null default ''",
         "create table receipt (stream text primary key, text text not null) strict",
     ),
+    "m004_ledger": CREATE_LEDGER,
 }
 """The statements of each migration, by the name that the database records."""
 

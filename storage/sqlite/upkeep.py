@@ -12,6 +12,7 @@ from storage.connection import ReadOnlyError
 from storage.database import Database
 from storage.journal import Amount, StreamSummary
 from storage.sqlite.leases import parse_amount
+from storage.sqlite.ledger import SELECT_JUDGMENTS, UPSERT_JUDGMENTS, parse_judgment
 from storage.sqlite.words import Tokenizer, join_words
 
 SELECT_ALL_STREAMS = """
@@ -65,16 +66,20 @@ class SqliteUpkeep:
             day: parse_amount(calls, cost)
             for day, calls, cost in await self._db.reader.fetch_all(days, stream)
         }
-        return StreamSummary(title, status, details, spending=spending)
+        sql = f"{SELECT_JUDGMENTS} where stream = ? order by number"
+        judgments = [parse_judgment(row) for row in await self._db.reader.fetch_all(sql, stream)]
+        return StreamSummary(title, status, details, spending=spending, judgments=judgments or None)
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        title, status, details, words, _ = encode_summary(summary)
+        title, status, details, words, _, judgments = encode_summary(summary)
         async with self._db.writer.transaction() as db:
             found = list(await db.execute_fetchall(UPDATE_SUMMARY, [title, status, details, stream, version]))
             if found:
                 if words:
                     add_words = "insert into words (rowid, text) values (?, ?)"
                     await db.execute_fetchall(add_words, [found[0][0], words])
+                await db.execute_fetchall("delete from judgment where stream = ?", [stream])
+                await db.execute_fetchall(UPSERT_JUDGMENTS, [stream, judgments or "[]"])
                 before = await db.execute_fetchall("select day from spending where stream = ?", [stream])
                 await db.execute_fetchall("delete from spending where stream = ?", [stream])
                 rows = [

@@ -5,12 +5,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from server.debate.analysis.debates import build_standing
+from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import add_prices, add_prompt_functions, open_debate
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.config import Price
+from server.debate.facts.config import LedgerExtract, Price
 from server.debate.facts.events import Event, Lookup, Opened, Paused, Researched, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
@@ -95,7 +97,9 @@ def play_opinion() -> list[Event]:
     intervene(at, "inject", text="Mind the costs.", reason="they forget")
     intervene(at, "inject", text="Name a price.", to="Ada")
     intervene(at, "pause", reason="lunch")
-    return intervene(at, "resume").play().events
+    intervene(at, "resume").play()
+    intervene(at, "outcome", to="none", reason="Nobody knows yet.")
+    return intervene(at, "outcome", to="Ada", reason="Żółć: it was bought.").events
 
 
 def play_verdict() -> list[Event]:
@@ -230,6 +234,11 @@ def play_interventions() -> list[Event]:
         seed=7,
         find_price=find_price,
     )
+    known = build_standing(JudgeRecord("vendor/j", 30, 29, 27, 2))
+    ledger = LedgerExtract(
+        position=60, standings=(known,), calibrated_items=30, scale="0.8", intercept="-0.1"
+    )
+    opened = opened.model_copy(update={"ledger": ledger})
     at = simulate(opened, lambda call: render_finding("A") if call.reading else "Because.").play_to_round(1)
     at.add_events(
         build_failure(

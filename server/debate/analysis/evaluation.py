@@ -69,19 +69,20 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Panel:
-    """The judges that were asked about every item, with what is known of them."""
+    """The judges of a file, with what is known of them. Who has a row for an item was asked about it."""
 
     records: Mapping[str, JudgeRecord]
     families: Mapping[str, str] = field(default_factory=dict)  # of those whose names do not tell
     calibration: Calibration = NO_CALIBRATION
 
-    def build_seat(self, judge: str, judgment: Judgment | None) -> Seat:
-        """The seat of a judge with its vote, or silent."""
+    def build_seat(self, judgment: Judgment) -> Seat:
+        """The seat of a judge with its vote."""
+        judge = judgment.judge
         return Seat(
             judge,
             judge,
-            judgment.vote if judgment else "",
-            compute_judgment_margin(judgment) if judgment else 0,
+            judgment.vote,
+            compute_judgment_margin(judgment),
             self.records[judge].weight / UNKNOWN_WEIGHT,
             is_proven=self.records[judge].is_proven,
             family=self.families.get(judge, ""),
@@ -141,8 +142,7 @@ def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
 
 def count_item(given: Sequence[Judgment], panel: Panel) -> Count:
     """The verdict on an item. Where a judge read it once, it is at most leaning."""
-    by_judge = {one.judge: one for one in given}
-    seats = [panel.build_seat(judge, by_judge.get(judge)) for judge in panel.records]
+    seats = [panel.build_seat(one) for one in given]
     return count_votes(seats, is_capped=not all(one.is_asked_twice for one in given))
 
 
@@ -164,9 +164,11 @@ def score_winner(winner: str, gold: str) -> int:
 def pool_item(given: Sequence[Judgment], panel: Panel) -> dict[str, float]:
     """The pooled beliefs in the sides of an item; {} where no judge gave any."""
     sides = list_sides(given)
-    by_judge = {one.judge: one.compute_beliefs(sides) for one in given}
-    believers = [Believer(record.weight, by_judge.get(judge)) for judge, record in panel.records.items()]
-    heard = [panel.build_seat(judge, None) for judge in panel.records if by_judge.get(judge)]
+    told = [one.compute_beliefs(sides) for one in given]
+    believers = [
+        Believer(panel.records[one.judge].weight, beliefs) for one, beliefs in zip(given, told, strict=True)
+    ]
+    heard = [panel.build_seat(one) for one, beliefs in zip(given, told, strict=True) if beliefs]
     return pool_beliefs(believers, sides, float(count_voices(heard)), panel.calibration)
 
 

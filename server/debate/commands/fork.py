@@ -58,6 +58,7 @@ def fork(
         "forked_at_round": at_round,
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": tuple(restanced) if at_round else (),
+        "ledger": None,  # what is known of its judges when it begins
     }
     if changes.max_rounds:
         extended = sum(event.rounds for event in past if isinstance(event, interventions.RoundsExtended))
@@ -79,6 +80,8 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass
             case interventions.TalkConcluded() | events.Concluded() | events.Ended():
                 pass
+            case interventions.OutcomeRecorded():
+                pass  # it says how the parent ended
             case PredicateLost() | PromptFunctionsLost():
                 pass  # the fork has code of its own, or loses it again
             case events.BlockEnded(round=number) if number == at_round:

@@ -15,12 +15,15 @@ from server.debate.facts.config import FRAMER, Limits, Price
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.state import Debate
-from server.debate.facts.text import clean, format_count
+from server.debate.facts.text import clean, clean_line, format_count
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_prices_known
 from server.debate.rules.decide import find_budget_shortfall, is_unattended
 from server.debate.rules.schedule import candidate_models, find_voters, is_talk_over, seat_models
 from server.debate.rules.transitions import replay
 from server.debate.rules.windows import describe_misfit, estimate_prompt
+
+OUTCOME, NOBODY = "outcome", "none"
+"""The action for which the debate has to be over, and its word for no position."""
 
 MAX_NOTE_LENGTH = 8_000
 MAX_NOTES = 500
@@ -65,7 +68,7 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
     Raises:
         InvalidRequestError: the action is not possible in this debate now.
     """
-    if debate.ended:
+    if debate.ended and action != OUTCOME:
         over = f"The debate is over ({debate.ended.ending})."
         raise InvalidRequestError(
             f"{over} Call fork_debate to try it otherwise, or get_verdict for the finding."
@@ -282,6 +285,35 @@ def retract(debate: Debate, request: InterventionRequest) -> Change:
     return [event], "It is struck through, and left out of every prompt from now on."
 
 
+def record_outcome(debate: Debate, request: InterventionRequest) -> Change:
+    problem = "The debate is not over: what turns out right is recorded afterwards. Call get_verdict."
+    require(debate.ended, problem)
+    check_framed(debate)
+    truth = find_position(debate, request.to)
+    before = debate.outcome
+    if before and (before.truth, before.reason) == (truth, clean(request.reason)):
+        return [], "That outcome is recorded already."
+    event = interventions.OutcomeRecorded(truth=truth)
+    corrected = "It replaces the one recorded before. " if before else ""
+    return [event], f"{corrected}The ledger of judges learns from it; debates that begin from now on use it."
+
+
+def find_position(debate: Debate, text: str) -> str:
+    """The debater that a name or a stance is of; "" for "none"."""
+    wanted = normalize(text)
+    for debater in debate.setup.debaters:
+        if wanted and wanted in (normalize(debater.name), normalize(debater.stance)):
+            return debater.name
+    positions = "; ".join(f"{debater.name} ({debater.stance})" for debater in debate.setup.debaters)
+    problem = "Pass in `to` who turned out right: a debater, a stance, or none."
+    require(wanted == NOBODY, f"{problem} Positions: {positions}.")
+    return ""
+
+
+def normalize(text: str) -> str:
+    return clean_line(text).rstrip(".").casefold()
+
+
 class Handler(NamedTuple):
     build: Callable[[Debate, InterventionRequest], Change]
     parameters: tuple[str, ...] = ()  # the fields of a request that it uses, besides `reason`
@@ -299,8 +331,11 @@ HANDLERS: dict[str, Handler] = {
     "threshold": Handler(set_threshold, ("threshold",)),
     "replace_model": Handler(replace_model, ("to", "model")),
     "retract": Handler(retract, ("to", "round")),
+    OUTCOME: Handler(record_outcome, ("to",)),
 }
 ACTIONS = tuple(HANDLERS)
 TEXT_ACTIONS = tuple(name for name, handler in HANDLERS.items() if "text" in handler.parameters)
-HOOK_ACTIONS = tuple(name for name, handler in HANDLERS.items() if {*handler.parameters} <= {"text", "to"})
-"""The actions that need nothing but words, so that a hook can be configured to make them."""
+HOOK_ACTIONS = tuple(
+    name for name, handler in HANDLERS.items() if {*handler.parameters} <= {"text", "to"} and name != OUTCOME
+)
+"""The actions that need nothing but words, so that a hook can be configured to make them, while a debate runs."""

@@ -96,6 +96,7 @@ class Opened(Fact):
     )
     hidden_from_client: tuple[config.SeatKind, ...] = ()
     hidden_from_seats: tuple[config.SeatKind, ...] = ()
+    ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
     forked_from: str = ""  # the debate whose first rounds this one begins with
     forked_at_round: Count = 0  # how many rounds were inherited
     forked_hash: str = ""  # of the last inherited entry

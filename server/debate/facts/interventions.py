@@ -137,9 +137,24 @@ class TurnRetracted(InterventionFact):
     slot_index: int
 
 
+class OutcomeRecorded(InterventionFact):
+    """Which position turned out right, learnt after the end. The latest counts; `reason`: how it is known."""
+
+    kind: Literal["outcome_recorded"] = "outcome_recorded"
+    action = "outcome"
+    truth: str  # a debater's name; "" where no position was right
+
+
 RuleEvent = TalkConcluded | RoundsExtended | LimitsChanged | WeightsChanged | ThresholdChanged
 InterventionEvent = (
-    PositionsRevised | NoteAdded | Challenged | InstructionGiven | RuleEvent | ModelReplaced | TurnRetracted
+    PositionsRevised
+    | NoteAdded
+    | Challenged
+    | InstructionGiven
+    | RuleEvent
+    | ModelReplaced
+    | TurnRetracted
+    | OutcomeRecorded
 )
 
 
@@ -163,5 +178,7 @@ def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911
             return "", ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
         case ThresholdChanged():
             return "", made.threshold
+        case OutcomeRecorded():
+            return made.truth, "turned out right" if made.truth else "no position turned out right"
         case _:
             return "", ""

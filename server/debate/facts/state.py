@@ -129,6 +129,12 @@ class Debate:
         return Fraction(changed[-1].threshold) if changed else None
 
     @cached_property
+    def outcome(self) -> changes.OutcomeRecorded | None:
+        """Which position turned out right, as far as anybody has said so; the latest word counts."""
+        recorded = self.find_interventions(changes.OutcomeRecorded)
+        return recorded[-1] if recorded else None
+
+    @cached_property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
         """(seat, round, slot_index) of the turns that prompts leave out."""
         retracted = self.find_interventions(changes.TurnRetracted)

@@ -18,7 +18,7 @@ def check_change(debate: Debate, event: InterventionEvent | Paused | Resumed) ->
     require(event in again, "such a change has other consequences")
 
 
-def rebuild_change(  # noqa: C901  (a table of cases)
+def rebuild_change(  # noqa: C901, PLR0912  (a table of cases)
     debate: Debate, event: InterventionEvent | Paused | Resumed
 ) -> Intervention:
     asked = InterventionRequest(reason=event.reason, request_id=event.request_id)
@@ -49,6 +49,8 @@ def rebuild_change(  # noqa: C901  (a table of cases)
             require(is_its_price, "price: it is another model's")
         case changes.TurnRetracted():
             asked = replace(asked, to=event.seat, round=event.turn_round)
+        case changes.OutcomeRecorded():
+            asked = replace(asked, to=event.truth or "none")
         case _:
             assert_never(event)
     return build_intervention(debate, action, asked)

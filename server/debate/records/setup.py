@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from server.debate.analysis.debates import build_standing
+from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.open import (
@@ -62,6 +64,7 @@ def check_opened(setup: Opened) -> None:
         check_positions(setup)
         check_prompt_functions(setup)
         check_origin(setup)
+        check_ledger(setup)
         if setup.output_schema:
             is_compact = check_schema(json.loads(setup.output_schema)) == setup.output_schema
             require(is_compact, "output_schema: it is not as it is recorded.")
@@ -207,3 +210,20 @@ def check_origin(setup: Opened) -> None:
     names = {debater.name for debater in setup.debaters}
     is_debate = DEBATE_ID.fullmatch(setup.forked_from) and HASH.fullmatch(setup.forked_hash)
     require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")
+
+
+def check_ledger(setup: Opened) -> None:
+    """Check that each standing is of a model that may judge, and that its weight follows from its record."""
+    if setup.ledger is None:
+        return
+    names = [standing.judge for standing in setup.ledger.standings]
+    models = {*setup.judges.models, *setup.fallback_models}
+    is_fit = len(set(names)) == len(names) and models.issuperset(names)
+    require(is_fit, "ledger: its standings are not those of the judges.")
+    for standing in setup.ledger.standings:
+        record = JudgeRecord(
+            standing.judge, standing.asked, standing.consistent, standing.right, standing.wrong
+        )
+        is_possible = record.settled == record.consistent <= record.asked
+        problem = f"ledger: the weight of {standing.judge} does not follow from its record."
+        require(is_possible and build_standing(record) == standing, problem)

@@ -49,6 +49,7 @@ from server.debate.facts.interventions import (
     InterventionFact,
     ModelReplaced,
     NoteAdded,
+    OutcomeRecorded,
     PositionsRevised,
     TalkConcluded,
     TurnRetracted,
@@ -85,8 +86,8 @@ def apply(debate: Debate | None, event: Event) -> Debate:
         if isinstance(event, Opened):
             return Debate(setup=event)
         raise IllegalEvent(f"{event.kind} before the debate was opened")
-    if debate.ended:
-        raise IllegalEvent(f"{event.kind} after the end")
+    if bool(debate.ended) != isinstance(event, OutcomeRecorded):
+        raise IllegalEvent(f"{event.kind} {'after' if debate.ended else 'before'} the end")
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
 
@@ -269,6 +270,8 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             notes=(*debate.notes, event),
             note_versions=(*debate.note_versions, debate.version + 1),
         )
+    if isinstance(event, OutcomeRecorded):
+        check_name(debate, event.truth)
     if isinstance(event, PositionsRevised):
         problem = framing.find_revision_problem(debate, event)
         check(not problem, problem)

@@ -10,16 +10,23 @@ from fractions import Fraction
 from typing import Literal
 
 from server.debate.facts.beliefs import ConsensusKind, Vote
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import CALLER, LedgerExtract
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.families import family
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.counting import SYNTHESIS, Count, Seat, classify_support, count_votes
+from server.debate.rules.counting import (
+    SYNTHESIS,
+    UNKNOWN_WEIGHT,
+    Count,
+    Seat,
+    classify_support,
+    count_votes,
+)
 from server.debate.rules.readings import find_fixed_ends
-from server.debate.rules.schedule import current_model, find_voters, verdict_source
+from server.debate.rules.schedule import candidate_models, current_model, find_voters, verdict_source
 
 LENGTH_RATIO = 2
 """How much longer than any other the turns of a winner are where their length is a caution."""
@@ -89,10 +96,37 @@ def list_seats(debate: Debate, votes: tuple[Vote, ...]) -> list[Seat]:
             find_voter_model(debate, vote.judge),
             "" if vote.abstains else SYNTHESIS if vote.for_synthesis else vote.winner,
             vote.margin,
-            debate.weights.get(vote.judge, Fraction(1)),
+            debate.weights.get(vote.judge, Fraction(1)) * find_learnt_weight(debate, vote.judge),
+            is_proven=is_proven(debate, vote.judge),
         )
         for vote in votes
     ]
+
+
+def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
+    """How much the record of a judge lets its vote count, against one whose record is not known."""
+    ledger = find_ledger(debate)
+    model = find_rated_model(debate, voter, find_voter_model(debate, voter))
+    weight = ledger.find_weight(model) if ledger else None
+    return Fraction(1) if weight is None else weight / UNKNOWN_WEIGHT
+
+
+def is_proven(debate: Debate, voter: str) -> bool:
+    """Whether a judge is known so well that it may decide alone."""
+    ledger = find_ledger(debate)
+    model = find_rated_model(debate, voter, find_voter_model(debate, voter))
+    return ledger is not None and ledger.is_proven(model)
+
+
+def find_rated_model(debate: Debate, seat: str, answered: str) -> str:
+    """The name under which the ledger knows who answered: that of the model asked for, of which it may be a release."""
+    asked = candidate_models(debate, seat)
+    return next((model for model in asked if answered.startswith(model)), answered)
+
+
+def find_ledger(debate: Debate) -> LedgerExtract | None:
+    """What is known of those who vote: the ledger is about judges who read twice, not about voters."""
+    return debate.setup.ledger if verdict_source(debate.setup) == "judges" else None
 
 
 def has_answered(debate: Debate, voter: str) -> bool:

@@ -46,6 +46,7 @@ EVENT_NAMES: dict[str, str] = {
     "concluded": "verdict",
     "synthesized": "agent_message",
     **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
+    "outcome_recorded": "outcome",
     "paused": "debate_pause",
     "resumed": "debate_resume",
     "ended": "debate_end",

@@ -238,7 +238,17 @@ def panel_lines(found: Report) -> list[str]:
     proven = f", proven: {', '.join(panel.proven)}" if panel.proven else ""
     counts = f"{panel.asked} asked, {panel.voted} voted, {panel.abstained} abstained, {panel.failed} failed"
     shares = f"support {panel.support}, against {panel.against}; {panel.voices} independent voices{proven}"
-    return [*([f"ahead: {found.ahead}"] if found.ahead else []), f"counted: {counts}; {shares}"]
+    lines = [*([f"ahead: {found.ahead}"] if found.ahead else []), f"counted: {counts}; {shares}"]
+    lines.append(f"confidence: {format_confidence(found)}")
+    return [*lines, *([found.settled] if found.settled else [])]
+
+
+def format_confidence(found: Report) -> str:
+    """The confidence, how it was obtained, and the pooled belief in each position."""
+    told = found.confidence
+    value = f"{told.value:.2f}. " if told.value else ""
+    told_beliefs = ", ".join(told.beliefs)
+    return f"{value}{told.basis}{f' Beliefs: {told_beliefs}.' if told_beliefs else ''}"
 
 
 def summarize_talk(found: Report) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.debate.analysis.confidence import Confidence, build_confidence
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
@@ -67,6 +68,8 @@ class Verdict(BaseModel):
     winner_stance: str = ""
     ahead: Annotated[str, Field(description="Who has most support, won or not")] = ""
     panel: Panel = Panel()
+    confidence: Confidence = Confidence()
+    settled: Annotated[str, Field(description="What turned out right since")] = ""
     verdict: str = ""
     reasoning: str = ""
     votes: list[str] = []
@@ -239,7 +242,7 @@ def build_verdict(debate: Debate) -> Verdict:
     if found is None:
         headline = build_headline(debate) if result or problem else ""
         return Verdict(headline=headline, cautions=cautions, deliverable=result, deliverable_problem=problem)
-    ahead, panel = count_support(debate, found.votes)
+    ahead, panel, confidence = count_support(debate, found.votes)
     ballots = []
     if debate.ballots:
         tally = tally_ballots(debate)
@@ -252,6 +255,8 @@ def build_verdict(debate: Debate) -> Verdict:
         winner_stance=winner_stance(debate),
         ahead=ahead,
         panel=panel,
+        confidence=confidence,
+        settled=describe_outcome(debate),
         verdict=found.verdict,
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote) for vote in found.votes],
@@ -297,12 +302,13 @@ def build_headline(debate: Debate) -> str:
     return f"{headline.rstrip('.')}. {caps}" if caps else headline
 
 
-def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
-    """(the debater with most support, "" for a tie or a position made of the others; the count)."""
+def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel, Confidence]:
+    """(the debater with most support, "" for a tie or a position made of the others; the count; how sure it is)."""
     if not votes:
-        return "", Panel()
+        return "", Panel(), Confidence()
     count = count_panel(debate, votes)
-    voted = sum(bool(seat.side) for seat in list_seats(debate, votes))
+    seats = list_seats(debate, votes)
+    voted = sum(bool(seat.side) for seat in seats)
     failed = sum(not has_answered(debate, vote.judge) for vote in votes)
     panel = Panel(
         asked=len(votes),
@@ -312,8 +318,20 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel]:
         support=str(count.support),
         against=str(count.against),
         voices=round(count.voices, 2),
+        proven=[seat.name for seat in seats if seat.is_proven],
     )
-    return "" if count.ahead == SYNTHESIS else count.ahead, panel
+    return "" if count.ahead == SYNTHESIS else count.ahead, panel, build_confidence(debate, votes, count)
+
+
+def describe_outcome(debate: Debate) -> str:
+    """What was recorded after the end; "" where nothing was."""
+    outcome = debate.outcome
+    if outcome is None:
+        return ""
+    truth = debate.debater(outcome.truth) if outcome.truth else None
+    right = f"{truth.stance} ({truth.name})" if truth else "no position"
+    why = f" {quote_heading(outcome.reason)}" if outcome.reason else ""
+    return f"Turned out right: {right}.{why}"
 
 
 def find_verdict_caps(debate: Debate) -> list[str]:

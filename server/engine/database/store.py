@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from server.debate.facts.events import Event, Recorded, Resumed, load
+from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
@@ -22,6 +22,7 @@ from server.debate.views.state import StoredDebate, has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
+from server.engine.database.ledger import add_ledger, build_debate_rows
 from server.engine.database.repeats import TwinError, build_opening_key
 from server.signing import Signer
 from storage.journal import (
@@ -83,6 +84,8 @@ class DebateStore:
         Raises:
             TwinError: the request is a repeat.
         """
+        if isinstance(setup := events[0], Opened):
+            events = (await add_ledger(setup, self.journal), *events[1:])
         # Twelve letters and digits that are not mistaken for each other: 59 random bits.
         debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
         key = build_opening_key(actor, asked, self.clock()) if asked else None
@@ -283,4 +286,5 @@ def build_stream_summary(
         search_text=build_search_text(debate, events),
         spending={day: spent.estimate(price) for day, spent in days.items()},
         is_final=bool(debate.ended),
+        judgments=build_debate_rows(debate),
     )

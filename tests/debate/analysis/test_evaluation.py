@@ -33,10 +33,11 @@ def evaluate(judgments: list[Judgment], records: Mapping[str, JudgeRecord] | Non
     return evaluate_panel(judgments, build_panel(judgments, records or {}))
 
 
-def test_labels_are_counted_over_all_judges_of_the_file() -> None:
+def test_labels_are_counted_over_all_judges_that_were_asked() -> None:
     judgments = [
         *(vote("1", f"{name}/x", "aa") for name in ("one", "two", "three")),
         *(vote("2", f"{name}/x", "bb") for name in ("one", "two")),
+        vote("2", "three/x", "--"),
         vote("3", "one/x", "aa"),
         vote("3", "two/x", "bb"),
     ]
@@ -44,7 +45,7 @@ def test_labels_are_counted_over_all_judges_of_the_file() -> None:
     assert found.items == 3
     assert found.labels == {
         "decided": LabelScore(1, 1),
-        "leaning": LabelScore(1, 0),  # the third judge is asked everywhere, and silent on item 2
+        "leaning": LabelScore(1, 0),  # the third judge was asked, and named no side
         "contested": LabelScore(1, 0),
     }
     assert (found.forced_accuracy, found.coverage) == (Fraction(1, 2), Fraction(2, 3))

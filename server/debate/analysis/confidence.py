@@ -1,0 +1,51 @@
+"""How sure a verdict is, and how that was obtained."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from server.debate.analysis.debates import compute_confidence, pool_judges
+from server.debate.facts.beliefs import Vote
+from server.debate.facts.state import Debate
+from server.debate.facts.text import format_count
+from server.debate.rules.counting import Count
+
+MOST_BELIEFS = 5
+
+
+class Confidence(BaseModel):
+    """How likely the position ahead is right, and how that was obtained."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    value: Annotated[float, Field(description="0 to 1; 0 where nobody is ahead")] = 0.0
+    basis: str = ""
+    beliefs: Annotated[list[str], Field(description="Pooled, the likeliest positions first")] = []
+
+
+def build_confidence(debate: Debate, votes: tuple[Vote, ...], count: Count) -> Confidence:
+    """The confidence in the side ahead. No signal of how the talk went moves it: none tells right from wrong."""
+    pooled = pool_judges(debate, votes)
+    ranked = sorted(pooled.beliefs.items(), key=lambda told: -told[1])[:MOST_BELIEFS]
+    beliefs = [f"{name or 'none'}: {share:.2f}" for name, share in ranked]
+    if not count.ahead:
+        return Confidence(basis=f"Nobody is ahead. {describe_ledger(debate)}", beliefs=beliefs)
+    parts = [f"the votes' {count.probability:.0%}"]
+    if count.ahead in pooled.beliefs:
+        told = format_count(pooled.judges, "judge")
+        parts.insert(0, f"the pooled belief of {told}, {pooled.beliefs[count.ahead]:.0%}")
+    smaller = "The smaller of " if len(parts) > 1 else "From "
+    basis = f"{smaller}{' and '.join(parts)}. {describe_ledger(debate)}"
+    return Confidence(value=round(compute_confidence(pooled, count), 2), basis=basis, beliefs=beliefs)
+
+
+def describe_ledger(debate: Debate) -> str:
+    """What was known of the judges when the debate began."""
+    ledger = debate.setup.ledger
+    settled = sum(standing.right + standing.wrong for standing in ledger.standings) if ledger else 0
+    if ledger is None or not (settled or ledger.calibrated_items):
+        return "Not calibrated: no settled outcomes are known of these judges."
+    weights = f"Weights from {format_count(settled, 'settled vote')}" if settled else "Equal weights"
+    if not ledger.calibrated_items:
+        return f"{weights}; too few settled items to calibrate."
+    return f"{weights}; calibrated on {format_count(ledger.calibrated_items, 'settled item')}."

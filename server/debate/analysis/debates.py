@@ -1,0 +1,144 @@
+"""What the judges of a debate say together, and what the ledger learns from them once the outcome is known."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from server.debate.analysis.calibration import NO_CALIBRATION, Calibration
+from server.debate.analysis.judgments import Beliefs, Judgment, Reading
+from server.debate.analysis.pooling import Believer, pool_beliefs
+from server.debate.analysis.records import JudgeRecord
+from server.debate.facts.beliefs import Vote
+from server.debate.facts.config import CALLER, EMBEDDED, LedgerExtract, Standing
+from server.debate.facts.events import Judged
+from server.debate.facts.labels import side_labels
+from server.debate.facts.state import Debate, judge_seats
+from server.debate.rules.counting import Count, Seat, count_voices
+from server.debate.rules.schedule import verdict_source
+from server.debate.rules.verdict import find_rated_model, list_seats
+
+NEVER_RATED = frozenset({CALLER, EMBEDDED, "scripted", "faulty"})
+"""Models whose judgments say nothing of a model: of whoever calls, too small, and made up."""
+
+THIS_DEBATE = "verdict"
+"""The item that a debate's judgments are of; its stream tells which debate it is."""
+
+MARGIN_BELIEFS = (Fraction(50, 100), Fraction(65, 100), Fraction(80, 100), Fraction(90, 100))
+"""The belief in the winner, by margin, of a judge that gave no beliefs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledBeliefs:
+    """`beliefs`: in each debater's position, and in "" where judges believe in none. {} where no judge gave any."""
+
+    beliefs: dict[str, float]
+    judges: int = 0  # that gave beliefs, in every reading that was asked for
+    calibrated_items: int = 0
+
+
+def pool_judges(debate: Debate, votes: tuple[Vote, ...]) -> PooledBeliefs:
+    """The pooled beliefs of all judges that were asked."""
+    if verdict_source(debate.setup) != "judges":
+        return PooledBeliefs({})
+    seats = list_seats(debate, votes)
+    told = [find_beliefs(debate, seat) for seat in seats]
+    heard = [seat for seat, beliefs in zip(seats, told, strict=True) if beliefs]
+    calibration = read_calibration(debate.setup.ledger)
+    believers = [Believer(seat.weight, beliefs) for seat, beliefs in zip(seats, told, strict=True)]
+    pooled = pool_beliefs(believers, debate.names, float(count_voices(heard)), calibration)
+    return PooledBeliefs(pooled, len(heard) if pooled else 0, calibration.items)
+
+
+def find_beliefs(debate: Debate, seat: Seat) -> Beliefs | None:
+    """The mean of what a judge believed in all its readings; None where one is missing, or does not count."""
+    readings = [judged for judged in debate.judgments if judged.seat == seat.name]
+    expected = 2 if debate.setup.judges.both_orders else 1
+    if len(readings) < expected or not all(judged.informative for judged in readings):
+        return None
+    shares = [compute_beliefs(debate, judged) for judged in readings]
+    return {
+        name: sum((one[name] for one in shares), Fraction(0)) / len(shares) for name in (*debate.names, "")
+    }
+
+
+def compute_beliefs(debate: Debate, judged: Judged) -> dict[str, Fraction]:
+    """The beliefs of a reading in every position and in none; from the margin where it gave none."""
+    if judged.beliefs:
+        percents = {belief.name: belief.percent for belief in judged.beliefs}
+        return {name: Fraction(percents.get(name, 0), 100) for name in (*debate.names, "")}
+    if not judged.winner:
+        return {**dict.fromkeys(debate.names, Fraction(1, len(debate.names))), "": Fraction(0)}
+    own = MARGIN_BELIEFS[judged.margin]
+    rest = (1 - own) / (len(debate.names) - 1)
+    return {**{name: own if name == judged.winner else rest for name in debate.names}, "": Fraction(0)}
+
+
+def compute_confidence(pooled: PooledBeliefs, count: Count) -> float:
+    """In the side ahead: the smaller one of the pooled belief in it and the probability of the count."""
+    if not count.ahead:
+        return 0.0
+    return min(pooled.beliefs.get(count.ahead, count.probability), count.probability)
+
+
+def read_calibration(ledger: LedgerExtract | None) -> Calibration:
+    if ledger is None or not ledger.calibrated_items:
+        return NO_CALIBRATION
+    return Calibration(float(ledger.scale), float(ledger.intercept), ledger.calibrated_items)
+
+
+def build_extract(position: int, records: list[JudgeRecord], calibration: Calibration) -> LedgerExtract:
+    """What a debate uses of a ledger. `records`: of the models that may judge."""
+    return LedgerExtract(
+        position=position,
+        standings=tuple(build_standing(record) for record in records),
+        calibrated_items=calibration.items,
+        scale=f"{calibration.scale:.4f}",
+        intercept=f"{calibration.intercept:.4f}",
+    )
+
+
+def build_standing(record: JudgeRecord) -> Standing:
+    return Standing(
+        judge=record.judge,
+        asked=record.asked,
+        consistent=record.consistent,
+        right=record.right,
+        wrong=record.wrong,
+        weight=format_weight(record.weight),
+        is_proven=record.is_proven,
+    )
+
+
+def format_weight(weight: Fraction) -> str:
+    """In hundredths: "222/100"."""
+    return f"{int(100 * weight)}/100"
+
+
+def list_debate_judgments(debate: Debate) -> list[Judgment]:
+    """What its judges said of a debate whose outcome was recorded; [] where it was not.
+
+    A model that holds several seats counts once, by the first of them: its votes repeat each other. Judgments of
+    seats that several models answered for, and of models that say nothing of a model, are left out.
+    """
+    if debate.outcome is None or verdict_source(debate.setup) != "judges":
+        return []
+    found: dict[str, Judgment] = {}
+    for seat in judge_seats(debate.setup):
+        readings = sorted(
+            (judged for judged in debate.judgments if judged.seat == seat), key=lambda one: one.slot_index
+        )
+        models = {find_rated_model(debate, seat, judged.usage.model) for judged in readings}
+        if len(models) != 1 or not all(judged.informative for judged in readings):
+            continue
+        model = models.pop()
+        if model.partition("?")[0] not in NEVER_RATED and model not in found:
+            told = tuple(build_reading(debate, judged) for judged in readings)
+            found[model] = Judgment(THIS_DEBATE, model, debate.outcome.truth, told)
+    return list(found.values())
+
+
+def build_reading(debate: Debate, judged: Judged) -> Reading:
+    percents = [belief.percent for belief in judged.beliefs if belief.name == judged.winner]
+    belief = Fraction(percents[0], 100) if judged.winner and percents else None
+    labels = side_labels(debate, judged.slot_index)
+    first = next(name for name, label in labels.items() if label == debate.setup.labels[0])
+    return Reading(judged.slot_index, judged.winner, belief, first)

@@ -1,0 +1,123 @@
+"""The ledger of judges in the database: judgments as rows, and what a new debate uses of them."""
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
+from server.debate.analysis.debates import build_extract, list_debate_judgments
+from server.debate.analysis.judgments import Judgment, Reading, list_sides
+from server.debate.analysis.records import JudgeRecord
+from server.debate.facts.config import LedgerExtract
+from server.debate.facts.events import Opened
+from server.debate.facts.state import Debate
+from server.debate.rules.schedule import verdict_source
+from server.engine.database.errors import translate_storage_errors
+from storage.journal import Journal
+from storage.ledger import JudgeSums, Ledger, LedgerRow
+
+
+async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment]) -> tuple[int, int]:
+    """Add labelled judgments; (new readings, judgments that replaced others). Readings of known ones are joined.
+
+    Raises StorageUnavailableError: the database cannot be used.
+    """
+    with translate_storage_errors():
+        known = {(one.item, one.judge): one for one in map(parse_row, await ledger.read_judgments())}
+        joined, added = [], 0
+        for judgment in judgments:
+            before = known.get((judgment.item, judgment.judge))
+            joined.append(join_readings(before, judgment))
+            added += len(joined[-1].readings) - (len(before.readings) if before else 0)
+        _, changed = await ledger.add_judgments([build_row(judgment) for judgment in joined])
+    return added, changed
+
+
+def join_readings(before: Judgment | None, judgment: Judgment) -> Judgment:
+    """The judgment with those readings of an earlier one that it does not have itself."""
+    own = {reading.number for reading in judgment.readings}
+    kept = [reading for reading in (before.readings if before else ()) if reading.number not in own]
+    readings = tuple(sorted((*kept, *judgment.readings), key=lambda reading: reading.number))
+    return Judgment(judgment.item, judgment.judge, judgment.gold, readings, judgment.family)
+
+
+async def read_judgments(ledger: Ledger) -> list[Judgment]:
+    """All of them: imported ones, and those of debates whose outcome was recorded."""
+    with translate_storage_errors():
+        return [parse_row(row) for row in await ledger.read_judgments()]
+
+
+async def read_calibration(ledger: Ledger) -> Calibration:
+    with translate_storage_errors():
+        items, sums = await ledger.sum_beliefs()
+    return fit_calibration([Outcomes(one.percent / 100, one.right, one.number) for one in sums], items)
+
+
+async def add_ledger(setup: Opened, journal: Journal) -> Opened:
+    """The set-up with what is known of its judges; unchanged where no judges decide, or nothing is known.
+
+    A fixed number of queries, however many judges there are.
+    """
+    if verdict_source(setup) != "judges":
+        return setup.model_copy(update={"ledger": None})
+    with translate_storage_errors():
+        extract = await read_extract(journal, (*setup.judges.models, *setup.fallback_models))
+    return setup.model_copy(update={"ledger": extract})
+
+
+async def read_extract(ledger: Ledger, models: Iterable[str]) -> LedgerExtract | None:
+    position = await ledger.read_ledger_position()
+    if not position:
+        return None
+    records = [build_record(sums) for sums in await ledger.sum_judges({*models})]
+    return build_extract(position, records, await read_calibration(ledger))
+
+
+def build_record(sums: JudgeSums) -> JudgeRecord:
+    return JudgeRecord(sums.judge, sums.asked, sums.consistent, sums.right, sums.consistent - sums.right)
+
+
+def build_debate_rows(debate: Debate) -> list[LedgerRow] | None:
+    """What the ledger has of a debate; None where nobody has recorded an outcome."""
+    if debate.outcome is None:
+        return None
+    return [build_row(judgment) for judgment in list_debate_judgments(debate)]
+
+
+def build_row(judgment: Judgment) -> LedgerRow:
+    beliefs = judgment.compute_beliefs(list_sides([judgment]))
+    likeliest = max(beliefs, key=lambda side: beliefs[side]) if beliefs else ""
+    return LedgerRow(
+        item=judgment.item,
+        judge=judgment.judge,
+        body={
+            "gold": judgment.gold,
+            "family": judgment.family,
+            "readings": [dump_reading(reading) for reading in judgment.readings],
+        },
+        asked=int(judgment.is_asked_twice),
+        consistent=int(judgment.is_consistent),
+        right=int(judgment.is_right),
+        percent=round(100 * beliefs[likeliest]) if beliefs else None,
+        likeliest_right=int(bool(beliefs) and likeliest == judgment.gold),
+    )
+
+
+def dump_reading(reading: Reading) -> dict[str, Any]:
+    belief = "" if reading.belief is None else str(reading.belief)
+    return {"number": reading.number, "choice": reading.choice, "belief": belief, "first": reading.first}
+
+
+def parse_row(row: LedgerRow) -> Judgment:
+    """The judgment of a row; that of a debate has the debate's id as its item."""
+    readings = tuple(
+        Reading(
+            told["number"],
+            told["choice"],
+            Fraction(told["belief"]) if told["belief"] else None,
+            told["first"],
+        )
+        for told in row.body["readings"]
+    )
+    item = f"debate {row.stream}" if row.stream else row.item
+    return Judgment(item, row.judge, row.body["gold"], readings, row.body["family"])

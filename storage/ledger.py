@@ -1,0 +1,82 @@
+"""The ledger: judgments of items whose right answer is known, imported or of debates whose outcome was recorded.
+
+Rows of debates are a projection: they are written with the entries they follow from (`StreamSummary.judgments`), and
+can be written again. Imported rows belong to no stream. Each has a few numbers that can be summed without reading it.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from storage.canonical import encode_json
+
+NO_STREAM = ""
+"""The stream of imported rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """A judgment. `body`: JSON, returned unchanged. There is one for each stream, item and judge."""
+
+    item: str
+    judge: str
+    body: Mapping[str, Any]
+    asked: int = 0  # 0 or 1, as the other counts
+    consistent: int = 0
+    right: int = 0
+    percent: int | None = None  # belief in the side held likeliest; None where there is none
+    likeliest_right: int = 0
+    stream: str = NO_STREAM
+
+
+class JudgeSums(NamedTuple):
+    """The counts of a judge over all its rows."""
+
+    judge: str
+    asked: int
+    consistent: int
+    right: int
+
+
+class BeliefSums(NamedTuple):
+    """How often rows with this percentage were right."""
+
+    percent: int
+    right: int
+    number: int
+
+
+class Ledger(Protocol):
+    async def add_judgments(self, rows: Sequence[LedgerRow]) -> tuple[int, int]:
+        """Write imported rows in one transaction; (how many are new, how many replaced another one).
+
+        Raises StorageError: the database cannot be written.
+        """
+
+    async def read_judgments(self) -> list[LedgerRow]:
+        """Every row, by stream, item and judge."""
+
+    async def read_ledger_position(self) -> int:
+        """The number of the last row written, removed ones included; 0 for an empty ledger. Cheap."""
+
+    async def sum_judges(self, judges: Collection[str]) -> list[JudgeSums]:
+        """The counts of these judges, as far as they have rows, by name: one query for any number."""
+
+    async def sum_beliefs(self) -> tuple[int, list[BeliefSums]]:
+        """(items with a belief, the sums by percentage)."""
+
+
+def encode_judgments(rows: Sequence[LedgerRow]) -> str:
+    """The rows of a stream as JSON. Raises ValueError for invalid JSON or Unicode."""
+    return json.dumps(
+        [
+            [
+                row.item,
+                row.judge,
+                encode_json(dict(row.body)).decode(),
+                *(row.asked, row.consistent, row.right, row.percent, row.likeliest_right),
+            ]
+            for row in rows
+        ]
+    )

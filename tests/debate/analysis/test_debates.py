@@ -1,0 +1,175 @@
+"""What the judges of a debate believe together, and how sure its verdict is."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from server.debate.analysis.confidence import describe_ledger
+from server.debate.analysis.debates import build_standing, list_debate_judgments, pool_judges
+from server.debate.analysis.judgments import Reading
+from server.debate.analysis.records import JudgeRecord
+from server.debate.commands.intervene import OUTCOME
+from server.debate.facts.config import LedgerExtract
+from server.debate.facts.events import Opened
+from server.debate.facts.interventions import InterventionFact, OutcomeRecorded, describe_change
+from server.debate.facts.state import Debate
+from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.verdict import find_rated_model
+from server.debate.views.verdict import build_report
+from tests.support.simulation import ProviderFailure, build_setup, judge_script, render_finding, simulate
+
+pytestmark = pytest.mark.requirement("N3")
+
+GOOD = JudgeRecord("openai/good", 40, 40, 40, 0)
+BAD = JudgeRecord("mistral/bad", 40, 40, 0, 40)
+
+
+def build_ledger(*records: JudgeRecord, **fields: Any) -> LedgerExtract:
+    return LedgerExtract(position=1, standings=tuple(map(build_standing, records)), **fields)
+
+
+def judged_setup(*models: str, ledger: LedgerExtract | None = None, **judges: Any) -> Opened:
+    options = {"judges": {"models": list(models or ("openai/good", "mistral/bad")), **judges}}
+    return build_setup(options=options).model_copy(update={"ledger": ledger})
+
+
+def play(setup: Opened, *answers: Any) -> Debate:
+    """The debate to its end; `answers`: of each judge, in both readings."""
+    script = {
+        (f"judge {n}", reading): answer for n, answer in enumerate(answers, start=1) for reading in (1, 2)
+    }
+    return simulate(setup, judge_script(script)).play().debate
+
+
+def find(winner: str, percent: int) -> str:
+    other = "B" if winner == "A" else "A"
+    return render_finding(winner, 3, beliefs={winner: percent, other: 100 - percent, "none": 0})
+
+
+def test_the_confidence_is_the_smaller_of_belief_and_votes() -> None:
+    sure = build_report(play(judged_setup(), find("A", 95), find("A", 95)))
+    assert sure.confidence.value == pytest.approx(0.81)  # sigmoid(1.10 * 4/3)
+    assert sure.confidence.basis == (
+        "The smaller of the pooled belief of 2 judges, 98% and the votes' 81%. "
+        "Not calibrated: no settled outcomes are known of these judges."
+    )
+    unsure = build_report(play(judged_setup(), find("A", 60), find("A", 60)))
+    assert unsure.confidence.value == pytest.approx(0.63)
+    assert [line.rpartition(" ")[2] for line in unsure.confidence.beliefs] == ["0.63", "0.37"]
+
+
+def test_a_judge_without_beliefs_believes_by_its_margin() -> None:
+    debate = play(judged_setup(), render_finding("A", 3), render_finding("A", 0))
+    first, second = debate.names[:2]
+    pooled = pool_judges(debate, debate.verdict.votes if debate.verdict else ())
+    assert pooled.judges == 2
+    assert pooled.beliefs[first] == pytest.approx(0.7 ** (4 / 3) / (0.7 ** (4 / 3) + 0.3 ** (4 / 3)))
+    assert pooled.beliefs[first] + pooled.beliefs[second] == pytest.approx(1)
+    nobody = play(judged_setup(), render_finding(None), render_finding(None))
+    assert pool_judges(nobody, nobody.verdict.votes if nobody.verdict else ()).beliefs[first] == 0.5
+
+
+def test_a_judge_that_did_not_answer_twice_counts_as_unsure() -> None:
+    answers: dict[tuple[str, int], Any] = {
+        ("judge 1", 1): find("A", 90),
+        ("judge 1", 2): find("A", 90),
+        ("judge 2", 1): find("A", 90),
+        ("judge 2", 2): ProviderFailure("refused"),
+    }
+    debate = simulate(judged_setup(), judge_script(answers)).play().debate
+    assert debate.verdict is not None
+    pooled = pool_judges(debate, debate.verdict.votes)
+    assert pooled.judges == 1
+    assert pooled.beliefs[debate.names[0]] == pytest.approx(0.7)
+    settled = apply(debate, OutcomeRecorded(truth=debate.names[0]))
+    assert [one.is_asked_twice for one in list_debate_judgments(settled)] == [True, False]
+
+
+def test_a_proven_judge_decides_alone_and_a_bad_one_does_not_count() -> None:
+    ledger = build_ledger(GOOD, BAD)
+    alone = build_report(play(judged_setup("openai/good", ledger=ledger), find("A", 95)))
+    assert (alone.outcome, alone.panel.proven) == ("decided", ["judge 1"])
+    assert build_report(play(judged_setup("openai/good"), find("A", 95))).outcome == "leaning"
+    opposed = build_report(play(judged_setup(ledger=ledger), find("A", 95), find("B", 95)))
+    assert (opposed.outcome, opposed.panel.support) == ("decided", "1")
+    assert build_report(play(judged_setup(), find("A", 95), find("B", 95))).outcome == "contested"
+
+
+def test_weights_of_a_caller_multiply_what_was_learnt() -> None:
+    known = JudgeRecord("openai/good", 30, 30, 24, 6)  # ln 30/8 = 1.32
+    setup = judged_setup("openai/good", "x/new", ledger=build_ledger(known))
+    answers: dict[tuple[str, int], Any] = {("judge 1", n): find("A", 95) for n in (1, 2)} | {
+        ("judge 2", n): find("B", 95) for n in (1, 2)
+    }
+    learnt = build_report(simulate(setup, judge_script(answers)).play().debate)
+    assert (learnt.ahead, learnt.panel.support) == (setup.debaters[0].name, "6/11")  # 1.32 of 2.42
+    weighed = simulate(setup, judge_script(answers)).play_to_round(1)
+    weighed.intervene("weights", weights={"judge 2": "2"})
+    report = build_report(weighed.play().debate)
+    assert (report.ahead, report.panel.against) == (setup.debaters[1].name, "3/8")  # 1.32 of 3.52
+
+
+def test_a_dated_release_has_the_record_of_the_model_that_was_asked() -> None:
+    debate = simulate(judged_setup("openai/good")).debate
+    assert find_rated_model(debate, "judge 1", "openai/good-2026-01-31") == "openai/good"
+    assert find_rated_model(debate, "judge 1", "mistral/bad") == "mistral/bad"
+
+
+def test_what_was_known_is_said_beside_the_confidence() -> None:
+    def told(ledger: LedgerExtract | None) -> str:
+        return describe_ledger(simulate(judged_setup(ledger=ledger)).debate)
+
+    assert told(None) == told(LedgerExtract(position=3))
+    assert told(build_ledger(GOOD)) == "Weights from 40 settled votes; too few settled items to calibrate."
+    calibrated = {"calibrated_items": 25, "scale": "0.5", "intercept": "-0.1"}
+    assert told(build_ledger(GOOD, **calibrated)) == (
+        "Weights from 40 settled votes; calibrated on 25 settled items."
+    )
+    assert told(build_ledger(**calibrated)) == "Equal weights; calibrated on 25 settled items."
+    debate = play(judged_setup(ledger=build_ledger(**calibrated)), find("A", 95), find("A", 95))
+    votes = debate.verdict.votes if debate.verdict else ()
+    assert pool_judges(debate, votes).beliefs[debate.names[0]] < 0.9
+
+
+def test_votes_without_judges_are_not_pooled() -> None:
+    ballots = simulate(build_setup(options={"phases": ["opening", "voting"]})).play().debate
+    report = build_report(ballots)
+    assert pool_judges(ballots, ballots.verdict.votes if ballots.verdict else ()).beliefs == {}
+    assert report.confidence.basis.startswith(("From the votes'", "Nobody is ahead."))
+
+
+def test_an_outcome_comes_after_the_end_and_names_a_debater() -> None:
+    running = simulate(judged_setup())
+    with pytest.raises(IllegalEvent, match="outcome_recorded before the end"):
+        apply(running.debate, OutcomeRecorded(truth=""))
+    ended = running.play().debate
+    with pytest.raises(IllegalEvent, match="nobody here is called Zoe"):
+        apply(ended, OutcomeRecorded(truth="Zoe"))
+    settled = apply(ended, OutcomeRecorded(truth=ended.names[0]))
+    assert (settled.verdict, settled.ended) == (ended.verdict, ended.ended)
+    made: InterventionFact = OutcomeRecorded(truth="")
+    assert describe_change(made) == ("", "no position turned out right")
+    assert made.action == OUTCOME
+
+
+def test_the_ledger_learns_from_judges_whose_every_reading_is_of_one_model() -> None:
+    debate = play(judged_setup(), find("A", 90), render_finding(None))
+    assert list_debate_judgments(debate) == []
+    first, second = debate.names[:2]
+    settled = apply(debate, OutcomeRecorded(truth=first))
+    learnt = list_debate_judgments(settled)
+    belief = Fraction(9, 10)
+    assert [(one.judge, one.gold) for one in learnt] == [("openai/good", first), ("mistral/bad", first)]
+    assert learnt[0].readings == (Reading(1, first, belief, first), Reading(2, first, belief, second))
+    assert [reading.choice for reading in learnt[1].readings] == ["", ""]
+    other = settled.judgments[-1].usage.model_copy(update={"model": "x/fallback"})
+    mixed = replace(
+        settled,
+        judgments=(*settled.judgments[:-1], settled.judgments[-1].model_copy(update={"usage": other})),
+    )
+    assert len(list_debate_judgments(mixed)) == 1
+    small = tuple(judged.model_copy(update={"informative": False}) for judged in settled.judgments)
+    assert list_debate_judgments(replace(settled, judgments=small)) == []
+    assert pool_judges(replace(debate, judgments=small), debate.verdict.votes).beliefs == {}  # type: ignore[union-attr]
