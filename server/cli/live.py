@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import nullcontext, suppress
 from time import monotonic
 from typing import Self, assert_never
@@ -77,6 +77,7 @@ class LiveDisplay:
         self.blind_entries: list[events.Recorded] = []  # of those shown, what waits for the caller's own turn
         self.partial_texts: dict[str, str] = {}  # by seat; the seat that wrote last is last
         self.start_time = monotonic()
+        self.find_loading: Callable[[Debate], str] = lambda _debate: ""
 
     @classmethod
     def for_streams(cls, *, show_turns: bool, show_bar: bool) -> Self:
@@ -132,7 +133,8 @@ class LiveDisplay:
         seat, text = next(reversed(self.partial_texts.items()), ("", ""))
         if not seat:
             awaited = ", ".join(map(clean_line, awaited_seats(debate)))
-            activity = f"asking {awaited}" if awaited else ""
+            loading = self.find_loading(debate)
+            activity = f"loading {loading}" if loading else f"asking {awaited}" if awaited else ""
         elif seat in debate.names and is_visible(debate, "debaters") and not find_blind_answers(debate):
             name = f"{clean_line(seat)}: "
             named = name_sides(debate, text)
@@ -224,6 +226,7 @@ async def run_and_display(
 ) -> DebateSnapshot:
     """Start a debate and show it until it ends, is paused, or waits for a turn and stdin has ended."""
     manager.subscribe(display.on_commit)
+    display.find_loading = manager.find_loading
     if display.bar and display.show_turns:  # streaming takes time for every piece
         manager.subscribe_to_text(display.on_text)
     snapshot = await starter(manager)

@@ -99,6 +99,7 @@ class DebateManager:
         self._task_group = anyio.create_task_group()
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
         caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
+        self.find_loading = caller.find_loading
         runner = Runner(
             self.store, caller, self.daily_budget, has_lease, self._text_listeners, self._before_steps
         )
@@ -205,6 +206,7 @@ class DebateManager:
         officers = (setup.moderator, setup.referee, setup.synthesizer)
         names = find_models(setup)
         await self._check_models((*names, *setup.fallback_models))
+        self._models.prepare(names)
         for tools in (setup.judges.tools, *(officer.tools for officer in officers if officer)):
             self.research.check(tools)
         for debater in setup.debaters:
@@ -212,7 +214,6 @@ class DebateManager:
         setup = add_windows(setup, await self._windows.find((*names, *setup.fallback_models)))
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor, asked)
-        self.start_task(self._models.prepare, {debater.model for debater in setup.debaters})
         if code:
             self._driver.code[snapshot.id] = code
         if hold and setup.needs_framing:
@@ -323,8 +324,7 @@ class DebateManager:
 
     async def find_runs(self) -> set[str]:
         """Ids of the debates that this or another process runs now."""
-        owners = await self.leases.find_owners()
-        others = {debate_id for debate_id, owner in owners.items() if owner != self.owner}
+        others = {name for name, owner in (await self.leases.find_owners()).items() if owner != self.owner}
         return others | {debate_id for debate_id, run in self._driver.runs.items() if not run.is_finished}
 
     async def is_run(self, debate_id: str) -> bool:

@@ -23,7 +23,7 @@ from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
-from server.debate.rules.schedule import find_tools
+from server.debate.rules.schedule import find_models, find_own_models, find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
@@ -51,6 +51,14 @@ class ModelCaller:
     research: Research
     leeway: float = LEEWAY
     """Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
+
+    def prepare(self, debate: Debate) -> None:
+        """Begin to load what the models of a debate need."""
+        self.models.prepare(list_models(debate))
+
+    def find_loading(self, debate: Debate) -> str:
+        """The library that is being loaded, and that this debate waits for; "" if there is none."""
+        return self.models.find_loading(list_models(debate))
 
     async def call(
         self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
@@ -146,6 +154,10 @@ def hash_request(model: str, request: Request) -> str:
     digest = sha256(b'{"functions":%b,"messages":%b,' % (functions, to_json(messages)))
     digest.update(b'"model":%b,"schema":%b}' % (to_json(model), schema))
     return digest.hexdigest()
+
+
+def list_models(debate: Debate) -> set[str]:
+    return {*find_models(debate.setup), *find_own_models(debate).values()}
 
 
 def withhold_secrets(on_text: OnText) -> OnText:

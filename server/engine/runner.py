@@ -105,6 +105,7 @@ class Runner:
             LeaseLostError: another process runs it.
             ForeignRecordError: something else has written to it.
         """
+        self.model_caller.prepare(run.snapshot.debate)
         while not has_reached(run.snapshot.debate, run.through_round):
             if run.snapshot.is_foreign:
                 raise ForeignRecordError(run.snapshot.id)

@@ -18,7 +18,13 @@ from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
 from server.models.providers.endpoints import find_endpoint, is_of_known_provider
-from server.models.providers.litellm import LitellmModel, get_litellm, has_provider
+from server.models.providers.litellm import (
+    LitellmModel,
+    get_litellm,
+    has_provider,
+    is_importing,
+    start_import,
+)
 from server.models.providers.model import ProviderModel
 from server.models.resilience import Guard, GuardedModel
 
@@ -179,12 +185,22 @@ class ModelRegistry:
                 f'No provider is known for the model "{name}". Write PROVIDER/MODEL, as {example}{own}.',
             )
 
-    async def prepare(self, names: Iterable[str]) -> None:
-        """Load what these models need for their first call. Never raises: the call reports errors."""
-        with suppress(Exception):
-            guarded = (unwrap_model(self.get(name)) for name in names)
-            if any(isinstance(one.model, LitellmModel) for one in guarded if isinstance(one, GuardedModel)):
-                await get_litellm()
+    def prepare(self, names: Iterable[str]) -> None:
+        """Begin to load what these models need for their first call. Never raises: the call reports errors."""
+        if self._need_litellm(names):
+            start_import()
+
+    def find_loading(self, names: Iterable[str]) -> str:
+        """The library that is being loaded, and that a call of one of these models waits for; "" if there is none."""
+        return "litellm" if is_importing() and self._need_litellm(names) else ""
+
+    def _need_litellm(self, names: Iterable[str]) -> bool:
+        for name in names:
+            with suppress(DebateError, ModelError):
+                model = unwrap_model(self.get(name))
+                if isinstance(model, GuardedModel) and isinstance(model.model, LitellmModel):
+                    return True
+        return False
 
 
 def unwrap_model(model: Model) -> Model:

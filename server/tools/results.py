@@ -128,10 +128,16 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         "debate_id": stored.id,
         "status": found,
         "working": working,
-        "reason": state.status_reason(stored.debate),
+        "reason": state.status_reason(stored.debate) or describe_loading(manager, stored, working=working),
         "next": suggest_next(stored, found, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
     }
+
+
+def describe_loading(manager: DebateManager, stored: StoredDebate, *, working: bool) -> str:
+    """What a debate waits for before its models can be asked; "" if there is nothing."""
+    loading = manager.find_loading(stored.debate) if working else ""
+    return loading and f"Loading {loading}, which takes seconds."
 
 
 async def build_verdict_result(

@@ -73,7 +73,7 @@ def test_a_name_that_leads_nowhere_is_refused_at_once(name: str) -> None:
 async def test_the_caller_has_a_seat_like_a_model_and_is_never_asked() -> None:
     models = registry.ModelRegistry()
     models.check("caller", {})
-    await models.prepare(["caller"])
+    models.prepare(["caller"])
 
     with pytest.raises(ModelError) as failure:
         await models.get("caller").reply(build_argument_request())

@@ -39,8 +39,11 @@ def build_progress(debate: Debate) -> Progress:
     )
 
 
-def describe_progress(now: Progress, before: Progress | None) -> str:
-    """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 6"."""
+def describe_progress(now: Progress, before: Progress | None, loading: str = "") -> str:
+    """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 6".
+
+    `loading`: the library that is being loaded, before anybody can be asked.
+    """
     known = before or now
     news = [
         f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}"
@@ -48,7 +51,7 @@ def describe_progress(now: Progress, before: Progress | None) -> str:
         if keys
     ]
     if not news and now.asked:
-        news = [f"Waiting for {format_seats(now.asked)}"]
+        news = [f"Loading {loading}" if loading else f"Waiting for {format_seats(now.asked)}"]
     return ", ".join((*news, f"{now.done} of {now.expected}"))
 
 

@@ -1,20 +1,23 @@
 """The way to every provider that litellm supports.
 
-litellm takes seconds to import and prints to standard output, so it is imported on first use, in a thread,
-and silenced. Retries are ours: litellm's need a package it does not depend on, and retry wrong keys too.
+litellm takes seconds to import and prints to standard output, so it is imported in a thread, while the debate that
+needs it is being recorded, and silenced. Retries are ours: litellm's need a package it does not depend on, and retry
+wrong keys too.
 """
 
+import asyncio
+import gc
 import logging
 import os
 import re
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from threading import Thread
 from typing import Any
-
-from anyio import to_thread
 
 from server.models import LITELLM_PREFIX, ModelError, OnText, Request
 from server.models.prices import MAX_COST_USD, find_row
@@ -37,6 +40,8 @@ from server.models.providers.response import (
 from server.redaction import find_secrets, learn_secrets, redact_error
 
 MAX_COMPRESSED_BYTES = 200_000
+
+_import: Future[Any] | None = None  # the one that runs, or ran last
 
 
 @dataclass(eq=False)
@@ -133,14 +138,35 @@ def has_provider(litellm: Any, name: str) -> bool:
     return True
 
 
-async def get_litellm() -> Any:
-    """The litellm module, or ModelError. After a cancellation the import finishes in its thread."""
-    if import_litellm.cache_info().currsize:
-        return import_litellm()
+def start_import() -> Future[Any]:
+    """Begin to import litellm in a thread, unless that has begun. An import that failed is tried again."""
+    global _import  # noqa: PLW0603  (a process has one)
+    if _import is None or (_import.done() and _import.exception()):
+        _import = Future()
+        _import.set_running_or_notify_cancel()  # who stops waiting for it stops nobody else
+        # No worker of a pool, for whose end the end of the process would wait.
+        Thread(target=_run_import, args=(_import,), name="import litellm", daemon=True).start()
+    return _import
+
+
+def _run_import(result: Future[Any]) -> None:
     try:
-        return await to_thread.run_sync(import_litellm, abandon_on_cancel=True)
-    except ImportError as error:
-        detail = f"litellm cannot be imported ({redact_error(str(error))[:200]}); install it again."
+        result.set_result(import_litellm())
+    except BaseException as error:  # noqa: BLE001  (raised again in all who wait)
+        result.set_exception(error)
+
+
+def is_importing() -> bool:
+    return _import is not None and not _import.done()
+
+
+async def get_litellm() -> Any:
+    """The litellm module, or ModelError."""
+    try:
+        return await asyncio.wrap_future(start_import())
+    except Exception as error:
+        cause = redact_error(f"{type(error).__name__}: {error}")[:200]
+        detail = f"litellm cannot be imported ({cause}); install it again."
         raise ModelError("unavailable", detail) from error
 
 
@@ -148,7 +174,12 @@ async def get_litellm() -> Any:
 def import_litellm() -> Any:
     # Else the import fetches a price list, and waits for seconds when offline.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    litellm: Any = import_module("litellm")
+    gc.disable()  # half a million objects that stay: to look through them again and again stops all of the process
+    try:
+        litellm: Any = import_module("litellm")
+    finally:
+        gc.freeze()
+        gc.enable()
     learn_secrets(find_secrets(os.environ))  # it reads a file .env
     litellm.suppress_debug_info = True  # else errors print to standard output
     litellm.telemetry = False
