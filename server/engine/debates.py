@@ -106,6 +106,7 @@ class DebateManager:
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working = self._driver.is_working
         self.presence = self._driver.presence
+        self.presence.reopening_listeners.append(self.store.recent.clear)
 
     async def __aenter__(self) -> Self:
         await self._task_group.__aenter__()
@@ -337,7 +338,7 @@ class DebateManager:
             return await self._journal.find(query, **filters)
 
     async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
-        """Ids that begin so, newest first."""
+        """Ids that begin so, in order of the alphabet."""
         with translate_storage_errors():
             return await self._journal.find_by_prefix(prefix, limit=limit)
 

@@ -26,7 +26,7 @@ from server.engine.debates import DebateManager
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template
-from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, SnapshotCache, debate_at, is_recent
+from server.hooks.scanner import ACTOR_PREFIX, EntryScanner, PastDebates, is_recent
 from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
 from storage.journal import StorageError
 from storage.outbox import Outbox, OutboxItem
@@ -61,9 +61,9 @@ async def run_hooks(
     if not config.hooks:
         yield
         return
-    snapshots = SnapshotCache(manager.load)
-    scanner = EntryScanner(config, outbox, snapshots, manager.clock)
-    runner = HookRunner(config, manager, outbox, snapshots, scanner, resolver, retry_delays)
+    past = PastDebates(manager.store.load_past)
+    scanner = EntryScanner(config, outbox, past, manager.clock)
+    runner = HookRunner(config, manager, outbox, past, scanner, resolver, retry_delays)
     if hook_logger.level == logging.NOTSET:  # log lines of hooks appear at every log level
         hook_logger.setLevel(logging.INFO)
     with translate_storage_errors():
@@ -90,7 +90,7 @@ class HookRunner:
     config: HooksConfig
     manager: DebateManager
     outbox: Outbox
-    snapshots: SnapshotCache
+    past: PastDebates
     scanner: EntryScanner
     resolver: Resolver
     retry_delays: Sequence[float]
@@ -108,8 +108,7 @@ class HookRunner:
         self.wakeup.set()
         self.wakeup = anyio.Event()
 
-    def handle_commit(self, snapshot: DebateSnapshot) -> None:
-        self.snapshots.put(snapshot)
+    def handle_commit(self, _snapshot: DebateSnapshot) -> None:
         self.wake()
 
     async def run(self) -> None:
@@ -164,7 +163,7 @@ class HookRunner:
 
     async def register_again(self) -> None:
         if not self.is_registered:
-            self.snapshots.clear()
+            self.past.clear()
             await self.scanner.register()
             self.is_registered = True
 
@@ -231,8 +230,9 @@ class HookRunner:
 
     async def deliver(self, hook: Hook, action: Action, item: OutboxItem) -> DeliveryResult:
         try:
-            snapshot = await self.snapshots.get(item.stream, item.seq)
-            entry, debate = snapshot.entries[item.seq - 1], debate_at(snapshot, item.seq)
+            snapshot = await self.past.load(item.stream, item.seq)
+            entry = snapshot.entries[item.seq - 1]
+            debate = self.past.find(lease_name(hook.name, item.queue_index), snapshot, item.seq)
             if not is_recent(entry, self.manager.clock(), self.config.max_age_hours):
                 return DeliveryResult("it is older than max_age_hours")
             if action.webhook:

@@ -20,43 +20,40 @@ from storage.journal import DamagedStreamError, StorageError
 from storage.outbox import EntryReference, Outbox, OutboxItem
 
 MAX_ENTRIES_PER_SCAN = 500
-MAX_CACHED_SNAPSHOTS = 64
+MAX_REACHED = 64  # states that readers go on from
+SCANNER = ""  # the scanner among the readers; the others have the names of queues
 ACTOR_PREFIX = "hook "
 
 logger = logging.getLogger(__name__)
 
 
-class SnapshotCache:
-    """The snapshots used last, so that a series of entries of one debate reads its journal once."""
+class PastDebates:
+    """Debates as they were after an entry, for readers that go forward: each applies every event once."""
 
-    def __init__(self, load: Callable[[str], Awaitable[DebateSnapshot]]) -> None:
-        self._load = load
-        self._snapshots: dict[str, DebateSnapshot] = {}
-
-    def put(self, snapshot: DebateSnapshot) -> None:
-        self._snapshots.pop(snapshot.id, None)  # moves it to the end
-        self._snapshots[snapshot.id] = snapshot
-        if len(self._snapshots) > MAX_CACHED_SNAPSHOTS:
-            del self._snapshots[next(iter(self._snapshots))]
+    def __init__(self, load_past: Callable[[str, int], Awaitable[DebateSnapshot]]) -> None:
+        self._load_past = load_past
+        self._reached: dict[tuple[str, str], Debate] = {}  # by reader and debate, those used last at the end
 
     def clear(self) -> None:
-        self._snapshots.clear()
+        self._reached.clear()
 
-    async def get(self, debate_id: str, seq: int) -> DebateSnapshot:
+    async def load(self, debate_id: str, seq: int) -> DebateSnapshot:
         """The debate with at least `seq` entries. Raises StorageUnavailableError if it cannot be read."""
-        snapshot = self._snapshots.get(debate_id)
-        if snapshot is None or snapshot.debate.version < seq:
-            snapshot = await self._load(debate_id)
-            self.put(snapshot)
-        return snapshot
+        return await self._load_past(debate_id, seq)
 
-
-def debate_at(snapshot: DebateSnapshot, seq: int, before: Debate | None = None) -> Debate:
-    """The debate after entry `seq`. `before`: the debate after an earlier entry, or this one, to go on from."""
-    if seq == snapshot.debate.version:
-        return snapshot.debate
-    start = before.version if before else 0
-    return replay((entry.event for entry in snapshot.entries[start:seq]), before)
+    def find(self, reader: str, snapshot: DebateSnapshot, seq: int) -> Debate:
+        """The debate after entry `seq`, from the one that this reader asked for before."""
+        debate = self._reached.pop((reader, snapshot.id), None)
+        if seq == snapshot.debate.version:
+            debate = snapshot.debate
+        elif debate is None or debate.version != seq:
+            start = debate if debate and debate.version < seq else None
+            first = start.version if start else 0
+            debate = replay((entry.event for entry in snapshot.entries[first:seq]), start)
+        self._reached[reader, snapshot.id] = debate
+        if len(self._reached) > MAX_REACHED:
+            del self._reached[next(iter(self._reached))]
+        return debate
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +62,7 @@ class EntryScanner:
 
     config: HooksConfig
     outbox: Outbox
-    snapshots: SnapshotCache
+    past: PastDebates
     clock: Callable[[], datetime]
     start_positions: dict[str, int] = field(default_factory=dict)  # by hook
     position: int = 0
@@ -104,7 +101,7 @@ class EntryScanner:
         if not active:
             return []
         try:
-            snapshot = await self.snapshots.get(debate_id, references[-1].seq)
+            snapshot = await self.past.load(debate_id, references[-1].seq)
         except StorageUnavailableError as error:
             # Only a busy database is worth a retry, not a debate that was altered or that a newer release wrote.
             cause = error.__cause__
@@ -112,7 +109,7 @@ class EntryScanner:
                 raise
             logger.warning("Hooks skip debate %s: %s", debate_id, error)
             return []
-        items, debate = [], None
+        items: list[OutboxItem] = []
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
             if entry.restored or not is_recent(entry, now, self.config.max_age_hours):
@@ -121,7 +118,7 @@ class EntryScanner:
                 hooks = [hook for hook in active if {ANY_EVENT, name} & set(hook.on)]
                 if not hooks:
                     continue
-                debate = debate_at(snapshot, reference.seq, debate)
+                debate = self.past.find(SCANNER, snapshot, reference.seq)
                 fields = collect_fields(debate_id, debate, entry, name)
                 for hook in hooks:
                     # One accepted value is enough, of tags too.

@@ -135,14 +135,14 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
 
 
 async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Completions of resource addresses: debate ids, newest first, formats, and the rounds there are."""
+    """Completions of resource addresses: debate ids, formats, and the rounds there are."""
     name, prefix = params.argument.name, params.argument.value
     manager, values = await context.lifespan_context.get(), list[str]()
     if isinstance(params.ref, types.ResourceTemplateReference):
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
         elif name == "debate_id":
-            values = await manager.find_by_prefix(prefix, MAX_COMPLETIONS + 1)
+            values = await find_debate_ids(manager, prefix, MAX_COMPLETIONS + 1)
         elif name in ("round", "since"):
             chosen = params.context.arguments if params.context else None
             values = [number for number in await list_rounds(manager, chosen) if number.startswith(prefix)]
@@ -150,6 +150,13 @@ async def complete(context: RequestContext, params: types.CompleteRequestParams)
     return types.CompleteResult(
         completion=types.Completion(values=values[:MAX_COMPLETIONS], has_more=has_more)
     )
+
+
+async def find_debate_ids(manager: DebateManager, prefix: str, limit: int) -> list[str]:
+    """The newest debates, as long as nothing is typed; then those whose ids begin so."""
+    if prefix:
+        return await manager.find_by_prefix(prefix, limit)
+    return [listing.stream for listing in await manager.find(limit=limit)]
 
 
 async def list_rounds(manager: DebateManager, chosen: Mapping[str, str] | None) -> list[str]:

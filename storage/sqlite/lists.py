@@ -44,7 +44,10 @@ order by number desc limit ?4
 SELECT_BY_PREFIX = "select name from stream where name >= ?1 and name < ?2 order by name limit ?3"
 
 SELECT_POSITION = "select coalesce(max(position), 0) from journal"
-SELECT_CHANGES = "select max(position), stream from journal where position > ? group by stream order by 1"
+SELECT_CHANGES = """
+select max(position), stream from journal not indexed where position > ? group by stream order by 1
+"""
+"""By position: grouped by the index of streams, it would go through all entries that there are."""
 
 
 class SqliteLists:

@@ -7,7 +7,8 @@ from storage.outbox import EntryReference, OutboxItem, ReaderPosition
 
 REGISTER_READER = """
 insert into reader (name, since, position)
-select ?, position, position from (select coalesce(max(position), 0) as position from journal)
+select ?1, position, position
+from (select coalesce((select max(position) from journal), 0) as position)
 where true
 on conflict (name) do update set name = excluded.name
 returning since, position

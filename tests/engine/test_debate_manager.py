@@ -269,8 +269,8 @@ async def test_a_debate_is_found_by_the_beginning_of_its_id_where_no_other_begin
         for text, found in ((ids[-1], ids[-1]), ("abcdefghjk4", ids[-1]), ("abc", "abc"), ("zzzz", "zzzz")):
             assert await find_debate_id(running, text) == found
         for text, listed in (
-            ("abcdefghjk3", "abcdefghjk34, abcdefghjk33, abcdefghjk32."),
-            ("abcd", f"{', '.join(ids[:1:-1])} and more."),
+            ("abcdefghjk3", "abcdefghjk32, abcdefghjk33, abcdefghjk34."),
+            ("abcd", f"{', '.join(ids[:10])} and more."),
         ):
             with pytest.raises(InvalidRequestError) as refused:
                 await find_debate_id(running, text)

@@ -120,6 +120,11 @@ class DebateStore:
         self.keep(known)
         return known
 
+    async def load_past(self, debate_id: str, version: int) -> DebateSnapshot:
+        """The debate with so many entries or more. Entries do not change: what is known of them is good enough."""
+        known = self.recent.get(debate_id)
+        return known if known and known.debate.version >= version else await self.load(debate_id)
+
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
         with translate_storage_errors():

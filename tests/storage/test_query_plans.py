@@ -1,0 +1,128 @@
+"""What a statement goes through must not grow with the database, however it is filled."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from storage.journal import Amount, Entry, OpeningKey, Reservation, StreamSummary
+from storage.outbox import OutboxItem
+from storage.sqlite import SqliteJournal
+from tests.contract.journal_helpers import AT, append_entries, open_journal
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.requirement("D20")]
+
+Use = Callable[[SqliteJournal], Awaitable[None]]
+
+DAY = "2026-03-01"
+SMALL = (
+    "json_each",
+    "lease",
+    "outbox",
+    "reader",
+    "(subquery-",
+    "CONSTANT ROW",
+    "new_day",
+    "excluded",
+    "appended",
+)
+"""What holds only what goes on now, or what was passed."""
+
+SORTING = ("name in", "position > ", "outbox", "where stream = ")
+"""Statements that may sort: the streams that were given, the entries that are new, queues, the rows of one stream."""
+
+LAZY = ("words VIRTUAL TABLE INDEX",)
+"""Read row by row in the order that is wanted, up to the limit."""
+
+
+@asynccontextmanager
+async def watch_statements(journal: SqliteJournal) -> AsyncIterator[Callable[[], list[str]]]:
+    """Gives the statements that were run on the journal's connections, with their values."""
+    run: dict[str, None] = {}
+    for connection in (journal._db.reader, journal._db.writer):
+        await connection._db.set_trace_callback(run.setdefault)
+    yield lambda: [sql for sql in run if not sql.startswith("--") and "'words_" not in sql]
+    for connection in (journal._db.reader, journal._db.writer):
+        await connection._db.set_trace_callback(None)  # type: ignore[arg-type]
+
+
+async def use_lists(journal: SqliteJournal) -> None:
+    for query in ("", "cats", "cats do", "gpt-4"):
+        await journal.find(query, before=7)
+        for is_final in (True, False):
+            await journal.find(query, status="concluded", is_final=is_final, before=7)
+        for inside in (True, False):
+            await journal.find(query, status="running", streams=["s0"], inside=inside, changed_since=AT)
+    await journal.find_by_prefix("s")
+    await journal.find_changes(-1)
+    await journal.find_changes(5)
+    await journal.read("s0")
+    await journal.head("s0")
+
+
+async def use_sums(journal: SqliteJournal) -> None:
+    await journal.acquire_lease("s0", "me", now=100, seconds=10)
+    await journal.renew_leases("me", ["s0"], now=100, seconds=10)
+    await journal.active_leases(now=100)
+    await journal.reserve("s0", "me", day=DAY, now=100, grant=lambda *_: Amount(1))
+    await journal.find_spending(DAY, now=100)
+    await journal.settle("s0", Reservation("me", Amount()))
+    await journal.release_lease("s0", "me")
+
+
+async def use_appends(journal: SqliteJournal) -> None:
+    heading = StreamSummary("t", "running", {}, "cats", {DAY: Amount(1, Decimal("0.1"))})
+    version, _ = await journal.head("s0")
+    await append_entries(journal, "s0", version, {}, summary=heading)
+    key = OpeningKey("asked", AT, 100)
+    await journal.append(
+        "opened", after=0, at=AT, actor="a", bodies=[{}] * 70, key=key, summary=heading,
+        reserved=Reservation("me", Amount(1)),
+    )  # fmt: skip
+    await journal.restore("restored", await build_entries(), heading)
+    await journal.read_summary("s0")
+
+
+async def build_entries() -> list[Entry]:
+    async with open_journal(":memory:") as other:
+        return await append_entries(other, "restored", 0, {}, {})
+
+
+async def use_outbox(journal: SqliteJournal) -> None:
+    await journal.outbox.register("hook")
+    await journal.outbox.entries_after(3, limit=10)
+    item = OutboxItem("id", "hook", 0, "s0", 1, 9, "opened", 100)
+    await journal.outbox.put(["hook"], 9, [item])
+    await journal.outbox.due_queues(100)
+    await journal.outbox.queues_about("s0")
+    await journal.outbox.first_due("hook", 0, 100)
+    await journal.outbox.reschedule(item)
+    await journal.outbox.complete(item)
+    await journal.outbox.delete_overdue(50)
+
+
+@pytest.mark.parametrize("use", [use_lists, use_sums, use_appends, use_outbox])
+async def test_no_statement_goes_through_a_whole_table(tmp_path: Path, use: Use) -> None:
+    async with open_journal(tmp_path / "a.db") as journal:
+        for number in range(3):
+            heading = StreamSummary("t", "running", {}, "cats", {DAY: Amount(1)})
+            await append_entries(journal, f"s{number}", 0, {}, summary=heading)
+        async with watch_statements(journal) as get_statements:
+            await use(journal)
+        plans = {
+            sql: [str(row[-1]) for row in await journal._db.writer.fetch_all(f"explain query plan {sql}")]
+            for sql in get_statements()
+            if sql.split(maxsplit=1)[0] not in ("begin", "commit", "BEGIN", "COMMIT", "ROLLBACK")
+        }
+    assert len(plans) >= 6
+    scans = {
+        (line, sql)
+        for sql, lines in plans.items()
+        for line in lines
+        if line.startswith("SCAN") and not any(name in line for name in (*SMALL, *LAZY))
+    }
+    assert scans == set()
+    sorts = {sql for sql, lines in plans.items() if any("TEMP B-TREE" in line for line in lines)}
+    assert {sql for sql in sorts if not any(part in sql for part in SORTING)} == set()
