@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli import session
+from server.debate.analysis.confidence import describe_outcome
 from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel
 from server.debate.analysis.judgments import Judgment
@@ -15,7 +16,6 @@ from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summari
 from server.debate.commands.intervene import OUTCOME, InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, format_count
-from server.debate.views.verdict import describe_outcome
 from server.engine.database import ledger as stored
 from server.engine.debates import DebateManager
 from server.settings import Settings

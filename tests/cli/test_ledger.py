@@ -141,7 +141,7 @@ def test_an_outcome_is_recorded_from_the_terminal_and_corrected(cli: Cli, databa
 
     debate_id = anyio.run(run)
     told = cli("ledger", "settle", debate_id[:6], "ship it", "--why", "It went well.")
-    assert told.stdout.startswith('Turned out right: Ship it (Ada). "It went well." The ledger')
+    assert told.stdout.startswith('Turned out right: Ship it (Ada). "It went well." It is recorded; ')
     assert "It replaces the one" in cli("ledger", "settle", debate_id, "none").stdout
     refused = cli("ledger", "settle", debate_id, "Cleo")
     assert (refused.exit_code, refused.stdout) == (1, "")

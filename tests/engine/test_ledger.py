@@ -104,7 +104,7 @@ async def test_a_correction_replaces_the_rows_and_keeps_the_earlier_word(databas
         ended = await run_judged(manager)
         await settle(manager, ended.id, "Ada")
         corrected, effect = await settle(manager, ended.id, "wait a week.")
-        assert effect.startswith("It replaces the one recorded before.")
+        assert effect.startswith("It replaces the one recorded before;")
         assert [gold for *_, gold in await list_votes(manager)] == ["Ben", "Ben"]
         none, _ = await settle(manager, ended.id, "None")
         assert [gold for *_, gold in await list_votes(manager)] == ["", ""]

@@ -1,14 +1,16 @@
-"""How sure a verdict is, and how that was obtained."""
+"""How sure a verdict is, how that was obtained, and what turned out right."""
 
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from server.debate.analysis.debates import compute_confidence, pool_judges
+from server.debate.analysis.debates import compute_confidence, format_weight, pool_judges
 from server.debate.facts.beliefs import Vote
+from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
-from server.debate.rules.counting import Count
+from server.debate.rules.counting import UNKNOWN_WEIGHT, Count
+from server.debate.rules.verdict import find_learnt_weight, find_ledger, is_proven
 
 MOST_BELIEFS = 5
 
@@ -49,3 +51,22 @@ def describe_ledger(debate: Debate) -> str:
     if not ledger.calibrated_items:
         return f"{weights}; too few settled items to calibrate."
     return f"{weights}; calibrated on {format_count(ledger.calibrated_items, 'settled item')}."
+
+
+def describe_learnt_weight(debate: Debate, voter: str) -> str:
+    """What the record of a judge makes of its vote; "" where nothing was known of any."""
+    if find_ledger(debate) is None:
+        return ""
+    weight = format_weight(UNKNOWN_WEIGHT * find_learnt_weight(debate, voter))
+    return f", learnt weight {weight}{' (proven)' if is_proven(debate, voter) else ''}"
+
+
+def describe_outcome(debate: Debate) -> str:
+    """What was recorded after the end; "" where nothing was."""
+    outcome = debate.outcome
+    if outcome is None:
+        return ""
+    truth = debate.debater(outcome.truth) if outcome.truth else None
+    right = f"{truth.stance} ({truth.name})" if truth else "no position"
+    why = f" {quote_heading(outcome.reason)}" if outcome.reason else ""
+    return f"Turned out right: {right}.{why}"

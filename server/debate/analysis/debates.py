@@ -68,7 +68,7 @@ def compute_beliefs(debate: Debate, judged: Judged) -> dict[str, Fraction]:
     if not judged.winner:
         return {**dict.fromkeys(debate.names, Fraction(1, len(debate.names))), "": Fraction(0)}
     own = MARGIN_BELIEFS[judged.margin]
-    rest = (1 - own) / (len(debate.names) - 1)
+    rest = (1 - own) / max(len(debate.names) - 1, 1)
     return {**{name: own if name == judged.winner else rest for name in debate.names}, "": Fraction(0)}
 
 

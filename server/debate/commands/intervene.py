@@ -27,6 +27,7 @@ OUTCOME, NOBODY = "outcome", "none"
 
 MAX_NOTE_LENGTH = 8_000
 MAX_NOTES = 500
+MAX_REASON_LENGTH = 1_000
 MAX_NOTES_LENGTH = 200_000  # characters, of all notes of a debate
 MAX_EXTENSION_ROUNDS = 20  # at a time
 _FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
@@ -288,26 +289,26 @@ def retract(debate: Debate, request: InterventionRequest) -> Change:
 def record_outcome(debate: Debate, request: InterventionRequest) -> Change:
     problem = "The debate is not over: what turns out right is recorded afterwards. Call get_verdict."
     require(debate.ended, problem)
-    check_framed(debate)
-    truth = find_position(debate, request.to)
+    require(not debate.setup.needs_framing, "No positions were named, so that none can turn out right.")
+    truth, reason = find_position(debate, request.to), clean(request.reason)
+    require_length("The reason has", len(reason), MAX_REASON_LENGTH)
     before = debate.outcome
-    if before and (before.truth, before.reason) == (truth, clean(request.reason)):
+    if before and (before.truth, before.reason) == (truth, reason):
         return [], "That outcome is recorded already."
-    event = interventions.OutcomeRecorded(truth=truth)
-    corrected = "It replaces the one recorded before. " if before else ""
-    return [event], f"{corrected}The ledger of judges learns from it; debates that begin from now on use it."
+    recorded = "It replaces the one recorded before" if before else "It is recorded"
+    effect = f"{recorded}; what the ledger learns from it counts in debates that begin from now on."
+    return [interventions.OutcomeRecorded(truth=truth)], effect
 
 
 def find_position(debate: Debate, text: str) -> str:
     """The debater that a name or a stance is of; "" for "none"."""
-    wanted = normalize(text)
-    for debater in debate.setup.debaters:
-        if wanted and wanted in (normalize(debater.name), normalize(debater.stance)):
-            return debater.name
-    positions = "; ".join(f"{debater.name} ({debater.stance})" for debater in debate.setup.debaters)
-    problem = "Pass in `to` who turned out right: a debater, a stance, or none."
-    require(wanted == NOBODY, f"{problem} Positions: {positions}.")
-    return ""
+    wanted, debaters = normalize(text), debate.setup.debaters
+    found = [debater.name for debater in debaters if normalize(debater.name) == wanted]
+    found = found or [debater.name for debater in debaters if wanted and normalize(debater.stance) == wanted]
+    positions = "; ".join(f"{debater.name} ({debater.stance})" for debater in debaters)
+    problem = "Pass in `to` who turned out right: a debater, the stance of one, or none."
+    require(len(found) == 1 or wanted == NOBODY, f"{problem} Positions: {positions}.")
+    return found[0] if found else ""
 
 
 def normalize(text: str) -> str:

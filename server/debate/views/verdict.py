@@ -6,7 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from server.debate.analysis.confidence import Confidence, build_confidence
+from server.debate.analysis.confidence import (
+    Confidence,
+    build_confidence,
+    describe_learnt_weight,
+    describe_outcome,
+)
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
@@ -16,7 +21,13 @@ from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.counting import SYNTHESIS
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
-from server.debate.rules.verdict import count_panel, find_caps, find_talk_caps, has_answered, list_seats
+from server.debate.rules.verdict import (
+    count_panel,
+    find_caps,
+    find_talk_caps,
+    has_answered,
+    list_seats,
+)
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     cost_line,
@@ -323,17 +334,6 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel, 
     return "" if count.ahead == SYNTHESIS else count.ahead, panel, build_confidence(debate, votes, count)
 
 
-def describe_outcome(debate: Debate) -> str:
-    """What was recorded after the end; "" where nothing was."""
-    outcome = debate.outcome
-    if outcome is None:
-        return ""
-    truth = debate.debater(outcome.truth) if outcome.truth else None
-    right = f"{truth.stance} ({truth.name})" if truth else "no position"
-    why = f" {quote_heading(outcome.reason)}" if outcome.reason else ""
-    return f"Turned out right: {right}.{why}"
-
-
 def find_verdict_caps(debate: Debate) -> list[str]:
     """Why the verdict can be no more than leaning, each as a sentence: weaknesses of the talk and of the votes."""
     found = debate.verdict
@@ -384,6 +384,7 @@ def vote_line(debate: Debate, vote: Vote) -> str:
     models = dict.fromkeys(answer.usage.model for answer in answers if answer.seat == vote.judge)
     who = f"{vote.judge} ({', '.join(models or [current_model(debate, vote.judge)])})"
     weight = "" if vote.weight == "1" else f", weight {vote.weight}"
+    weight += describe_learnt_weight(debate, vote.judge)
     if vote.abstains:
         return f"{who} abstains: it {vote.abstains}"
     if not debate.judgments:

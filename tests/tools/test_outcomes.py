@@ -1,0 +1,63 @@
+"""What turned out right, recorded over MCP after the end, in both eras of the protocol."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.client_calls import call, expect_tool_error, result_text
+from tests.support.mcp_debates import read_events, read_view
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21")]
+
+SIDES = [{"name": "Ada", "stance": "Ship it"}, {"name": "Ben", "stance": "Wait"}]
+
+
+async def run_debate(client: Any) -> dict[str, Any]:
+    started = await call(client, "start_debate", question="Ship it?", debaters=SIDES, run=True)
+    await call(client, "get_verdict", debate_id=started["debate_id"])
+    return {"debate_id": started["debate_id"]}
+
+
+async def test_an_outcome_is_recorded_and_shown_and_can_be_corrected(open_client: Any) -> None:
+    async with open_client() as client:
+        this = await run_debate(client)
+        before = await call(client, "get_verdict", **this)
+        assert before["settled"] == ""
+        assert before["confidence"]["basis"].endswith("no settled outcomes are known of these judges.")
+
+        given = {**this, "action": "outcome", "to": "ship it", "reason": "It went well.", "request_id": "r"}
+        told = [result_text(await client.call_tool("intervene", given)) for _ in range(2)]
+        assert told[0] == told[1]
+        assert told[0].startswith("It is recorded; what the ledger learns")
+        found = await client.call_tool("get_verdict", this)
+        line = 'Turned out right: Ship it (Ada). "It went well."'
+        assert found.structured_content["settled"] == line
+        assert line in result_text(found)
+        assert found.structured_content["status"] == "concluded"
+        listed = await call(client, "find_debates", status="concluded")
+        assert [row["debate_id"] for row in listed["debates"]] == [this["debate_id"]]
+
+        await call(client, "intervene", **this, action="outcome", to="none")
+        assert (await call(client, "get_verdict", **this))["settled"] == "Turned out right: no position."
+        log = (await read_view(client, this, "interventions"))["log"]
+        assert [(row["action"], row["to"], row["text"]) for row in log] == [
+            ("outcome", "Ada", "turned out right"),
+            ("outcome", "", "no position turned out right"),
+        ]
+        events = await read_events(client, this, "ended", "outcome_recorded")
+        assert [row["names"] for row in events[-2:]] == [["outcome"], ["outcome"]]
+        stepped = await call(client, "step_round", **this)
+        assert stepped["status"] == "concluded"
+
+
+async def test_what_cannot_be_an_outcome_is_refused_with_what_can(open_client: Any) -> None:
+    async with open_client() as client:
+        running = await call(client, "start_debate", question="Ship it?", debaters=SIDES)
+        early = {"debate_id": running["debate_id"], "action": "outcome", "to": "Ada"}
+        assert "The debate is not over" in await expect_tool_error(client, "intervene", **early)
+        this = await run_debate(client)
+        for wrong in ("", "Cleo", "ship"):
+            told = await expect_tool_error(client, "intervene", **this, action="outcome", to=wrong)
+            assert "Positions: Ada (Ship it); Ben (Wait)." in told
+        long = {**this, "action": "outcome", "to": "Ada", "reason": "x" * 1001}
+        assert "1,000" in await expect_tool_error(client, "intervene", **long)
