@@ -158,7 +158,7 @@ class Settings(BaseModel):
     """Path of a file with that key."""
     max_recovery_age_hours: float = Field(24, ge=0, le=8760)
     """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
-    recovery_concurrency: int = Field(4, ge=1, le=100)
+    recovery_concurrency: int = Field(50, ge=1, le=1000)
     """How many debates are resumed at a time."""
 
     @property

@@ -1,9 +1,9 @@
 """How many requests may be in flight at once, fixed or adapted to what a provider takes.
 
 An adaptive limit begins generously and grows fast while requests wait for it and more at once get more done. It shrinks
-when the provider refuses requests (429), and it goes back where more at once got no more done in the same time, which
-is how a provider shows that it slows down under load. From then on it tries a little more and a little less in turn
-(hill climbing on throughput), and stays where that is best.
+to what is being answered when the provider refuses requests (429), and it goes back where more at once got no more done
+in the same time, which is how a provider shows that it slows down under load. From then on it tries a little more and a
+little less in turn (hill climbing on throughput), the more rarely the longer neither is better.
 
 Waiting requests are served in turn by group, so that no debate waits for all of another's round.
 """
@@ -15,16 +15,17 @@ from typing import NamedTuple
 
 import anyio
 
-FIRST_LIMIT = 24
+FIRST_LIMIT = 32
 MAX_LIMIT = 1000
 MIN_WINDOW = 16  # answers that one measurement of throughput takes at least
 
 GROWTH = 3.0  # as long as nothing speaks against it
 SMALLER_STEP_UP = {GROWTH: 1.3, 1.3: 1.1, 1.1: 1.1}  # after one that brought nothing
-STEP_DOWN, SMALL_STEP_DOWN = 0.5, 0.85
+LARGER_STEP_UP = {1.1: 1.3, 1.3: 1.3, GROWTH: GROWTH}  # after one that brought more
+STEP_DOWN, SMALL_STEP_DOWN = 0.5, 0.9
 MIN_GAIN = 1.05  # throughput that more requests at once must bring
-MAX_LOSS = 0.97  # throughput that fewer requests at once may cost
-LARGE_CUT, SMALL_CUT = 0.5, 0.9  # of a limit at which requests were refused: large ones until one holds
+MIN_KEPT = 1.0  # throughput that fewer requests at once must keep
+MAX_REST = 8  # windows between two tries, once tries have brought nothing
 
 
 class Throughput(NamedTuple):
@@ -38,12 +39,15 @@ class ConcurrencyLimit:
         self.is_adaptive = not fixed
         self.places = fixed or FIRST_LIMIT
         self.in_use = 0
-        self.generation = 0  # grows with each cut; a request refused under an older one says nothing new
+        self.generation = 0  # grows with each cut; a request refused under an older one is of the same burst
         self._now = now
         self._waiting: dict[str, deque[anyio.Event]] = {}  # by group, the next to be served first
         self._refused: deque[anyio.Event] = deque()  # who was refused goes before who was not asked for yet
         self._best = Throughput()  # what the limit that is tried now is compared with
         self._tries_less, self._less, self._more = False, STEP_DOWN, GROWTH
+        self._rest = 1  # windows at the best limit before another is tried
+        self._older = 0  # answers to come that were asked for under a higher limit
+        self._full_answers = 0  # with requests waiting, since the limit was set
         self._begin_window()
 
     async def acquire(self, group: str = "", *, was_refused: bool = False) -> int:
@@ -86,19 +90,19 @@ class ConcurrencyLimit:
                 self._waiting[group] = queue  # behind the others
 
     def count_refusal(self, generation: int) -> None:
-        """The provider refused a request because of too many."""
-        if not self.is_adaptive or generation != self.generation:
+        """The provider refused a request because of too many, which still holds its place."""
+        if not self.is_adaptive:
+            return
+        if generation != self.generation:
+            if self.in_use <= self.places:  # one of a burst: what is left of it may be answered
+                self._set_places(self.in_use - 1)
             return
         self.generation += 1
         held = self._best.places
         self._more = SMALLER_STEP_UP[self._more]
-        if 0 < held < self.places:
-            cut = float(held)
-        else:
-            cut = min(self.places, max(self.in_use, 1)) * (SMALL_CUT if held else LARGE_CUT)
         self._tries_less = False
-        self._set_places(cut)
-        self._best = Throughput(self.places if held else 0)
+        self._set_places(held if 0 < held < self.places else min(self.in_use, self.places) - 1)
+        self._best = Throughput()
 
     def count_answer(self) -> None:
         """A request was answered. After enough of them under full load, the limit is adapted."""
@@ -106,36 +110,51 @@ class ConcurrencyLimit:
             return
         is_full = self.in_use == self.places and (self._waiting or self._refused)
         is_more = self._best.rate and self._best.places < self.in_use <= self.places
+        self._full_answers += bool(is_full)
         if not (is_full or is_more):
-            self._begin_window()  # another load says nothing of the limit
+            self._begin_window()  # the throughput of another load says nothing of the limit
+            if self._full_answers >= MIN_WINDOW:  # but debates wait, a few of their requests at a time
+                self._best = Throughput(self.places)
+                self._set_places(self.places * self._more)
+            return
+        if self._older:  # it says nothing of this one
+            self._older -= 1
+            self._window_began_at = self._now()
             return
         self._answers += 1
-        enough = max(MIN_WINDOW, self.in_use)
+        enough = max(MIN_WINDOW, self.in_use) * (1 if self._best.rate else self._rest)
         elapsed = self._now() - self._window_began_at
-        is_hopeless = elapsed * self._best.rate > enough / MAX_LOSS  # no need to wait for the others
+        is_hopeless = elapsed * self._best.rate > enough / MIN_KEPT  # no need to wait for the others
         if elapsed > 0 and (self._answers >= enough or is_hopeless):
             self._adapt(self._answers / elapsed)
 
     def _adapt(self, rate: float) -> None:
         """Compare what was tried with what came before it, and try the next."""
         best, is_less = self._best, self.places < self._best.places
-        if rate >= best.rate * (MAX_LOSS if is_less else MIN_GAIN):
+        if rate >= best.rate * (MIN_KEPT if is_less else MIN_GAIN):
+            if best.rate:
+                self._rest = max(self._rest // 2, 1)
+                self._more = self._more if is_less else LARGER_STEP_UP[self._more]
             self._best = Throughput(self.places, rate)
             self._set_places(self.places * (self._less if self._tries_less else self._more))
             return
         if self._tries_less:
             self._less = SMALL_STEP_DOWN
+            self._rest = min(2 * self._rest, MAX_REST)
+            self._best = Throughput()
+            self._set_places(best.places)
         else:
             self._more = SMALLER_STEP_UP[self._more]
+            self._set_places(best.places * self._less)
         self._tries_less = not self._tries_less
-        self._best = Throughput()
-        self._set_places(best.places)
 
     def _set_places(self, places: float) -> None:
-        rounded = (
-            int(places) if places < self.places else max(int(places), self.places + (places > self.places))
-        )
-        self.places = min(max(rounded, 1), MAX_LIMIT)
+        wanted = round(places)
+        if places != self.places and wanted == self.places:
+            wanted += 1 if places > self.places else -1
+        self._older = self.in_use if wanted < self.places else 0
+        self.places = min(max(wanted, 1), MAX_LIMIT)
+        self._full_answers = 0
         self._begin_window()
         self._serve()
 
