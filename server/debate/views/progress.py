@@ -50,7 +50,7 @@ def describe_progress(now: Progress, before: Progress | None, loading: str = "")
         for keys, verb in ((now.answered - known.answered, "answered"), (now.failed - known.failed, "failed"))
         if keys
     ]
-    if not news and now.asked:
+    if not news and (loading or now.asked):
         news = [f"Loading {loading}" if loading else f"Waiting for {format_seats(now.asked)}"]
     return ", ".join((*news, f"{now.done} of {now.expected}"))
 

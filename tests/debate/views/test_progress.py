@@ -36,6 +36,14 @@ def test_the_first_report_tells_no_old_news() -> None:
     assert describe_progress(now, None) == "Waiting for Ben, 1 of 6"
 
 
+@pytest.mark.requirement("N22")
+def test_a_report_names_what_is_being_loaded_before_anybody_can_be_asked() -> None:
+    nobody, ada = (Progress(frozenset(), frozenset(), asked, 6) for asked in ((), ("Ada",)))
+
+    assert describe_progress(nobody, None, "litellm") == "Loading litellm, 0 of 6"
+    assert describe_progress(ada, nobody, "litellm") == "Loading litellm, 0 of 6"
+
+
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_a_debate_of_any_format_takes_as_many_answers_as_expected(format_name: str) -> None:
     at = simulate(build_setup(format=format_name, debaters=build_debaters(3)))
