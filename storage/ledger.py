@@ -5,7 +5,7 @@ can be written again. Imported rows belong to no stream. Each has a few numbers 
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -48,8 +48,11 @@ class BeliefSums(NamedTuple):
 
 
 class Ledger(Protocol):
-    async def add_judgments(self, rows: Sequence[LedgerRow]) -> tuple[int, int]:
-        """Write imported rows in one transaction; (how many are new, how many replaced another one).
+    async def change_judgments(self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]]) -> None:
+        """Write what `change` makes of the imported rows that are there, in one transaction.
+
+        What it returns is added, or takes the place of the row of the same item and judge. No other process changes
+        them meanwhile.
 
         Raises StorageError: the database cannot be written.
         """

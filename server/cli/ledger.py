@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli import session
+from server.debate.analysis.calibration import Calibration
 from server.debate.analysis.confidence import describe_outcome
 from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel
@@ -48,14 +49,14 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
     Example: counterpoint ledger import judgments.csv
     """
     judgments, rows = read_file(file)
-    added, changed = session.run_with_manager(
+    found = session.run_with_manager(
         settings, lambda manager: stored.import_judgments(manager.store.journal, judgments)
     )
     if as_json:
-        click.echo(session.format_json({"rows": rows, "added": added, "changed": changed}))
+        click.echo(session.format_json({"rows": rows, "added": found.added, "changed": found.changed}))
         return
-    more = f", {format_count(changed, 'judgment')} changed" if changed else ""
-    click.echo(f"{format_count(rows, 'row')} read, {added:,} added{more}.")
+    more = f", {format_count(found.changed, 'judgment')} changed" if found.changed else ""
+    click.echo(f"{format_count(rows, 'row')} read, {found.added:,} added{more}.")
 
 
 @ledger.command()
@@ -69,13 +70,8 @@ def show(settings: Settings, as_json: bool) -> None:
 
     async def read(manager: DebateManager) -> tuple[list[Judgment], dict[str, Any]]:
         journal = manager.store.journal
-        calibration = await stored.read_calibration(journal)
-        corrected = {
-            "items": calibration.items,
-            "scale": calibration.scale,
-            "intercept": calibration.intercept,
-        }
-        return await stored.read_judgments(journal), corrected
+        calibration = dump_calibration(await stored.read_calibration(journal))
+        return await stored.read_judgments(journal), calibration
 
     judgments, calibration = session.run_with_manager(settings, read)
     judges = summarize_judges(judgments)
@@ -165,10 +161,15 @@ def round_share(share: Fraction | None) -> float | None:
     return None if share is None else round(float(share), 4)
 
 
+def dump_calibration(calibration: Calibration) -> dict[str, Any]:
+    return {"items": calibration.items, "scale": calibration.scale, "intercept": calibration.intercept}
+
+
 def dump_judge(found: JudgeStatistics) -> dict[str, Any]:
     record, bias = found.record, found.side_bias
     return {
         "judge": record.judge,
+        "role": "judge",
         "items": found.items,
         "asked": record.asked,
         "consistent": record.consistent,
@@ -181,6 +182,7 @@ def dump_judge(found: JudgeStatistics) -> dict[str, Any]:
         "proven": record.is_proven,
         "first_rate": round_share(found.first_rate),
         "side_bias": {"side": bias.side, "excess": round_share(bias.excess)} if bias else None,
+        "calibration": dump_calibration(found.calibration),
         "warning": found.warning,
     }
 

@@ -1,7 +1,7 @@
 """The ledger in the journal's SQLite file."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from storage.database import Database
@@ -26,6 +26,7 @@ CREATE_LEDGER = (
     """,
     "create index judgment_by_judge on judgment (judge, asked, consistent, correct)",
     "create index judgment_by_belief on judgment (percent, likeliest_right) where percent is not null",
+    "create index judgment_by_item on judgment (stream, item) where percent is not null",
 )
 
 _COLUMNS = "stream, item, judge, body, asked, consistent, correct, percent, likeliest_right"
@@ -57,15 +58,11 @@ COUNT_ITEMS = "select count(*) from (select distinct stream, item from judgment 
 class SqliteLedger:
     _db: Database
 
-    async def add_judgments(self, rows: Sequence[LedgerRow]) -> tuple[int, int]:
-        wanted = {(row.item, row.judge): row for row in rows}
+    async def change_judgments(self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]]) -> None:
         async with self._db.writer.transaction() as db:
             stored = await db.execute_fetchall(f"{SELECT_JUDGMENTS} where stream = ?", [NO_STREAM])
-            known = {(row.item, row.judge): row for row in map(parse_judgment, stored)}
-            new = [row for key, row in wanted.items() if known.get(key) != row]
-            await db.execute_fetchall(UPSERT_JUDGMENTS, [NO_STREAM, encode_judgments(new)])
-        replaced = sum((row.item, row.judge) in known for row in new)
-        return len(new) - replaced, replaced
+            written = encode_judgments(change(list(map(parse_judgment, stored))))
+            await db.execute_fetchall(UPSERT_JUDGMENTS, [NO_STREAM, written])
 
     async def read_judgments(self) -> list[LedgerRow]:
         rows = await self._db.reader.fetch_all(f"{SELECT_JUDGMENTS} order by stream, item, judge")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from server.debate.analysis.judgments import Judgment, Reading
@@ -214,6 +215,21 @@ async def test_a_file_in_which_weights_do_not_follow_from_records_is_refused(dat
             changed = setup.model_copy(update={"ledger": ledger.model_copy(update=wrong)})
             with pytest.raises(InvalidRequestError, match="ledger: "):
                 check_opened(changed)
+
+
+async def test_two_processes_that_import_both_readings_at_once_lose_none(database: str) -> None:
+    whole = [label(n, GOOD, "right") for n in range(50)]
+    async with (
+        open_judged(database) as one,
+        open_judged(database) as other,
+        anyio.create_task_group() as tasks,
+    ):
+        for manager, reading in ((one, 0), (other, 1)):
+            half = [replace(judgment, readings=judgment.readings[reading:][:1]) for judgment in whole]
+            tasks.start_soon(import_judgments, manager.store.journal, half)
+    async with open_judged(database) as manager:
+        stored = await read_judgments(manager.store.journal)
+        assert sorted(stored, key=lambda one: int(one.item.split()[1])) == whole
 
 
 @pytest.mark.requirement("D20")

@@ -73,9 +73,7 @@ def compute_beliefs(debate: Debate, judged: Judged) -> dict[str, Fraction]:
 
 
 def compute_confidence(pooled: PooledBeliefs, count: Count) -> float:
-    """In the side ahead: the smaller one of the pooled belief in it and the probability of the count."""
-    if not count.ahead:
-        return 0.0
+    """In the side that is ahead: the smaller one of the pooled belief in it and the probability of the count."""
     return min(pooled.beliefs.get(count.ahead, count.probability), count.probability)
 
 

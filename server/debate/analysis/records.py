@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from server.debate.analysis.judgments import Judgment, group_by_item, list_sides
+from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
+from server.debate.analysis.judgments import Beliefs, Judgment, group_by_item, list_sides
 from server.debate.facts.text import format_count
 
 PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
@@ -86,6 +87,7 @@ class JudgeStatistics:
     first_rate: Fraction | None  # of readings that name a side, those that name the one shown first
     readings: int  # what first_rate was counted on
     side_bias: SideBias | None
+    calibration: Calibration  # of its own beliefs; without effect below 20 items
 
     @property
     def accuracy(self) -> Fraction | None:
@@ -157,7 +159,16 @@ def summarize_judge(
         first_rate=divide(sum(reading.choice == reading.first for reading in readings), len(readings)),
         readings=len(readings),
         side_bias=find_side_bias(judgments),
+        calibration=fit_calibration(
+            [rate_beliefs(gold, told) for gold, told in beliefs if told], len(errors)
+        ),
     )
+
+
+def rate_beliefs(gold: str, beliefs: Beliefs) -> Outcomes:
+    """The belief in the likeliest side, and whether that was right."""
+    likeliest = max(beliefs, key=lambda side: beliefs[side])
+    return Outcomes(float(beliefs[likeliest]), int(likeliest == gold), 1)
 
 
 def find_side_bias(judgments: list[Judgment]) -> SideBias | None:

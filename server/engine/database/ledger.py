@@ -1,6 +1,7 @@
 """The ledger of judges in the database: judgments as rows, and what a new debate uses of them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,28 +18,47 @@ from storage.journal import Journal
 from storage.ledger import JudgeSums, Ledger, LedgerRow
 
 
-async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment]) -> tuple[int, int]:
-    """Add labelled judgments; (new readings, judgments that replaced others). Readings of known ones are joined.
+@dataclass
+class Import:
+    """An import of labelled judgments, and what it came to: new readings, and judgments that took others' place."""
+
+    judgments: Sequence[Judgment]
+    added: int = 0
+    changed: int = 0
+
+    def join(self, stored: Sequence[LedgerRow]) -> list[LedgerRow]:
+        """The rows to write: readings of judgments that are stored are joined with those."""
+        known = {(row.item, row.judge): row for row in stored}
+        rows = []
+        for judgment in self.judgments:
+            row = known.get((judgment.item, judgment.judge))
+            before = parse_row(row).readings if row else ()
+            joined = join_readings(before, judgment)
+            self.added += len(joined.readings) - len(before)
+            self.changed += any(reading not in joined.readings for reading in before) or (
+                row is not None and row.body["gold"] != judgment.gold
+            )
+            rows.append(build_row(joined))
+        return [row for row in rows if known.get((row.item, row.judge)) != row]
+
+
+async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment]) -> Import:
+    """Add labelled judgments.
 
     Raises StorageUnavailableError: the database cannot be used.
     """
+    imported = Import(judgments)
     with translate_storage_errors():
-        known = {(one.item, one.judge): one for one in map(parse_row, await ledger.read_judgments())}
-        joined, added = [], 0
-        for judgment in judgments:
-            before = known.get((judgment.item, judgment.judge))
-            joined.append(join_readings(before, judgment))
-            added += len(joined[-1].readings) - (len(before.readings) if before else 0)
-        _, changed = await ledger.add_judgments([build_row(judgment) for judgment in joined])
-    return added, changed
+        await ledger.change_judgments(imported.join)
+    return imported
 
 
-def join_readings(before: Judgment | None, judgment: Judgment) -> Judgment:
-    """The judgment with those readings of an earlier one that it does not have itself."""
+def join_readings(before: Iterable[Reading], judgment: Judgment) -> Judgment:
+    """The judgment with those earlier readings that it does not have itself."""
     own = {reading.number for reading in judgment.readings}
-    kept = [reading for reading in (before.readings if before else ()) if reading.number not in own]
+    kept = [reading for reading in before if reading.number not in own]
     readings = tuple(sorted((*kept, *judgment.readings), key=lambda reading: reading.number))
-    return Judgment(judgment.item, judgment.judge, judgment.gold, readings, judgment.family)
+    return replace(judgment, readings=readings)
 
 
 async def read_judgments(ledger: Ledger) -> list[Judgment]:
