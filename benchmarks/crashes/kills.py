@@ -19,10 +19,13 @@ from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.processes.children import ROOT
 from benchmarks.table import Measurement
+from server.compose import open_manager
 from server.debate.rules.decide import Ask, Record, decide
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.debates import utc_now
+from server.settings import Settings
+from server.upkeep.check import check_database
 from storage.sqlite import SqliteJournal
 
 DELAY = 0.15
@@ -85,6 +88,12 @@ class KillableServer:
             return await DebateStore(journal, utc_now).load(debate_id)
         finally:
             await journal.close()
+
+    async def find_problems(self) -> list[str]:
+        """What lists, searches and sums of a day read, and does not follow from the entries."""
+        async with open_manager(Settings(db=str(self.database)), environ={}) as manager:
+            checked = await check_database(manager, rebuild=False)
+        return [f"{problem.debate_id or 'the file'}: {problem.text}" for problem in checked.problems]
 
 
 async def step_until_killed(server: KillableServer, debate_id: str, kill_after: float) -> tuple[str, bool]:
@@ -156,6 +165,7 @@ async def run_kills(kills: int, seed: int, folder: Path) -> Report:
             debate_id = ""
             continue
         check_log(report, before, snapshot)
+        report.problems += await victim.find_problems()
         before = snapshot
         if snapshot.debate.ended:
             count_recorded_answers(report, snapshot)
