@@ -9,6 +9,7 @@ from functools import partial
 from server.engine.database.daily_budget import DailyLimits
 from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import LEEWAY
+from server.engine.receipts import sign_when_ended
 from server.engine.recovery import Recovery
 from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
@@ -71,6 +72,7 @@ async def open_manager(
         ) as manager,
         nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):
+        manager.subscribe(partial(sign_when_ended, manager))
         if recover and not opened.is_read_only and (age := settings.max_recovery_age_hours):
             recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
             manager.start_task(recovery.run)

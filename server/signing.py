@@ -8,6 +8,7 @@ only to sign and to verify.
 
 import base64
 import binascii
+import json
 import logging
 import os
 import secrets
@@ -19,7 +20,7 @@ from typing import Any
 
 import platformdirs
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.redaction import learn_secrets
 from storage.canonical import encode_json
 
@@ -78,19 +79,30 @@ class Signer:
     def __init__(self, given: str = "", file: str = "") -> None:
         self._given = given
         self._file = Path(file).expanduser() if file else None
-        self.problem = ""
+        self._problem = ""
+
+    @property
+    def source(self) -> str:
+        """Where the key is from, for people."""
+        return "COUNTERPOINT_SIGNING_KEY" if self._given else str(self._file or default_key_path())
+
+    @property
+    def problem(self) -> str:
+        """Why the key is not the one of the installation; "" if it is."""
+        _ = self.key
+        return self._problem
 
     @cached_property
     def key(self) -> SigningKey:
         try:
             return self._find_key()
         except InvalidKeyError as error:
-            self.problem = str(error)
+            self._problem = str(error)
         except OSError as error:
-            self.problem = (
+            self._problem = (
                 f"The signing key cannot be read or made: {error.strerror or type(error).__name__}."
             )
-        logger.warning("%s Receipts are not signed. Set %s.", self.problem, KEY_VARIABLES)
+        logger.warning("%s Receipts are not signed. Set %s.", self._problem, KEY_VARIABLES)
         return SigningKey(secrets.token_bytes(KEY_SIZE))
 
     def _find_key(self) -> SigningKey:
@@ -102,6 +114,12 @@ class Signer:
         if not path.exists():
             make_key_file(path)
         return SigningKey(read_key_file(path, f"The file of the signing key, {path},"))
+
+    def find_public_key(self) -> bytes | None:
+        """The public key of this installation; None as long as it has none that can be used. Makes none."""
+        if not (self._given or self._file or default_key_path().exists()):
+            return None
+        return None if self.problem else self.key.public_key
 
     def seal(self, stream: str, seq: int, digest: bytes) -> str:
         """What only this installation can write beside the head of a stream."""
@@ -202,6 +220,40 @@ def encode_for_signing(payload: bytes) -> bytes:
     """The bytes that are signed: DSSE's pre-authentication encoding, version 1."""
     kind = PAYLOAD_TYPE.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+@dataclass(frozen=True)
+class OpenedEnvelope:
+    """A statement whose signature holds under the public key that it names itself."""
+
+    statement: dict[str, Any]
+    public_key: bytes
+
+
+def open_envelope(envelope: Any) -> OpenedEnvelope:
+    """The statement in a DSSE envelope, signed by the key that it names. Whose key that is, is another question.
+
+    Raises:
+        InvalidRequestError: it is no such envelope, or its signature does not hold; the text says which.
+    """
+    try:
+        [signature] = envelope["signatures"]
+        key_id, mark = signature["keyid"], decode_base64(signature["sig"])
+        payload = decode_base64(envelope["payload"])
+        statement = json.loads(payload)
+        public_key = decode_base64(statement["predicate"]["signer"]["public_key"])
+        is_whole = {*envelope} == {"payload", "payloadType", "signatures"} and {*signature} == {
+            "keyid",
+            "sig",
+        }
+        require(
+            is_whole and envelope["payloadType"] == PAYLOAD_TYPE, "The receipt is no envelope as it is made."
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise InvalidRequestError("The receipt cannot be read: it is damaged, or of another kind.") from None
+    require(is_signed(public_key, payload, mark), "The signature does not hold: the receipt was altered.")
+    require(key_id == find_key_id(public_key), "The id of the key is not that of the key that signed.")
+    return OpenedEnvelope(statement, public_key)
 
 
 def is_signed(public_key: bytes, payload: bytes, signature: bytes) -> bool:

@@ -211,11 +211,11 @@ class Journal(Ledger, Protocol):
             StorageError: the database cannot be read.
         """
 
+    async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
+        """As `read`, with the seal of the head; "" for none."""
+
     async def head(self, stream: str) -> tuple[int, str]:
         """(number, hash) of the last entry; (0, "") for an unknown stream. Cheap enough for polling."""
-
-    async def find_seal(self, stream: str) -> tuple[int, str]:
-        """(number of the last entry, the seal of the head or ""); (0, "") for an unknown stream."""
 
     async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
         """Seal a head, if it still has this number. Returns whether it has."""

@@ -5,6 +5,13 @@ test marked with `@pytest.mark.requirement`; what is planned, by none; and every
 """
 
 BUILT: dict[str, str] = {
+    "D11": (
+        "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any changed "
+        "byte of any turn, vote, verdict or order is detected"
+    ),
+    "N26": (
+        "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too"
+    ),
     "N27": (
         "a database that vanishes, is replaced or half copied is noticed; backup and check; read-only media "
         "can be read"
@@ -214,14 +221,6 @@ PARTLY: dict[str, str] = {
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
-    "D11": (
-        "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any changed "
-        "byte of any turn, vote, verdict or order is detected (signatures and verify come later)"
-    ),
-    "N26": (
-        "counterpoint verify: offline, chain, replay, recomputed verdict, signature; importing recomputes too (verify "
-        "comes with receipts)"
-    ),
 }
 """What of it works, and what is missing."""
 

@@ -75,9 +75,17 @@ ROOMS: dict[str, str] = {
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
         "engine.runner models.prices models.registry models.windows redaction research signing storage"
     ),
-    "engine.queries": "debate.facts debate.views engine.database engine.debates storage",
+    "engine.receipts": (
+        "debate.facts debate.records debate.views engine.database engine.debates settings signing"
+    ),
+    "engine.queries": "debate.facts debate.views engine.database engine.debates engine.receipts storage",
     "engine.recovery": "debate.facts engine.database engine.debates",
-    "engine.transfer": "debate.facts debate.records debate.views engine.database engine.debates storage",
+    "engine.transfer": (
+        "debate.facts debate.records debate.views engine.database engine.debates engine.receipts storage"
+    ),
+    "engine.verification": (
+        "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
+    ),
     "upkeep": "debate.facts engine.database engine.debates storage",
     "hooks": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
@@ -85,7 +93,7 @@ ROOMS: dict[str, str] = {
     ),
     "startup": "debate.facts engine.database redaction settings storage storage.sqlite",
     "compose": (
-        "engine.database engine.debates engine.model_calls engine.recovery hooks "
+        "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models.fakes models.own models.prices models.providers models.registry models.resilience "
         "models.windows redaction research settings signing startup storage storage.sqlite"
     ),
@@ -99,8 +107,9 @@ ROOMS: dict[str, str] = {
     ),
     "cli": (
         "compose debate.analysis debate.commands debate.facts debate.rules debate.views engine.database "
-        "engine.debates engine.queries engine.transfer hooks mcp models models.fakes models.local models.prices "
-        "models.registry models.windows redaction research settings startup upkeep"
+        "engine.debates engine.queries engine.receipts engine.transfer engine.verification hooks mcp models "
+        "models.fakes models.local models.prices models.registry models.windows redaction research settings "
+        "signing startup upkeep"
     ),
     "__main__": "cli mcp",
     "counterpoint": "__main__ models",
@@ -135,6 +144,7 @@ LIBRARIES: dict[str, str] = {
     "engine.runner": "anyio",
     "engine.driver": "anyio",
     "engine.debates": "anyio",
+    "engine.receipts": "anyio",
     "engine.queries": "pydantic",
     "engine.recovery": "anyio",
     "engine.transfer": "pydantic",

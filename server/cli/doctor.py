@@ -25,6 +25,7 @@ from server.models.local import weights
 from server.models.prices import PriceTable
 from server.research import Research
 from server.settings import PREFIX, InvalidSettingsError, Settings, package_version
+from server.signing import Signer, find_key_id
 
 HANDSHAKE_TIMEOUT = 20.0  # seconds for a server started as a child: the first start on a slow disk takes some
 REPORTED_PACKAGES = ("counterpoint-mcp", "mcp", "litellm", "aiosqlite", "pydantic")
@@ -45,6 +46,7 @@ async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Che
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
         Check("packages", True, packages),
         *await check_database(settings),
+        check_signing_key(settings),
         *await check_keys_and_models(settings, environ),
         Check("embedded model", not problems, problems or str(weights.find()), needed=False),
         *check_hooks(settings, environ),
@@ -73,6 +75,13 @@ async def check_database(settings: Settings) -> list[Check]:
         Check("database", True, f"{settings.database}, {count}"),
         Check("today", True, spending, needed=False),
     ]
+
+
+def check_signing_key(settings: Settings) -> Check:
+    """Without it debates run, and are neither signed nor resumed by another process."""
+    signer = Signer(settings.signing_key, settings.signing_key_file)
+    found = signer.problem or f"{signer.source}, id {find_key_id(signer.key.public_key)}"
+    return Check("signing key", not signer.problem, found, needed=False)
 
 
 async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli import databases, debate, doctor, install, ledger, models, session, watch
+from server.cli import databases, debate, doctor, install, ledger, models, session, verify, watch
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
@@ -59,7 +59,8 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 for command in (
     *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
-    *(doctor.doctor, install.install, ledger.ledger, models.models, watch.watch),
+    *(doctor.doctor, install.install, ledger.ledger, models.models, verify.receipt),
+    *(verify.verify, watch.watch),
 ):
     counterpoint.add_command(command)
 

@@ -17,6 +17,7 @@ from server.debate.views.compare import build_comparison, build_family
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.receipts import build_receipt_view
 from storage.journal import StreamListing
 
 PAGE_SIZE = 20
@@ -30,11 +31,12 @@ STATUSES = ("ready", "running", "waiting", "paused", *FINAL_STATUSES)
 
 
 async def load_view_source(manager: DebateManager, debate_id: str, view: View, **part: Any) -> ViewSource:
-    """A debate, with its relatives if the view is about them. `part`: fields of `ViewSource`."""
+    """A debate, with its relatives or its receipt if the view is about them. `part`: fields of `ViewSource`."""
     snapshot = await manager.load(debate_id)
     runs = await manager.find_runs()
     family = build_family(snapshot.id, *await compare_family(manager, snapshot)) if view.needs_family else {}
-    return build_source(snapshot, runs, family=family, **part)
+    receipt = await build_receipt_view(manager, snapshot) if view.needs_receipt else {}
+    return build_source(snapshot, runs, family=family, receipt=receipt, **part)
 
 
 def build_source(snapshot: DebateSnapshot, runs: AbstractSet[str], **part: Any) -> ViewSource:

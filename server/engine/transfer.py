@@ -2,7 +2,7 @@
 
     {"counterpoint": "debate/1", "debate_id": …,
      "entries": [{seq, at, actor, hash, body}, …],   as they are stored and hashed
-     "receipt": {entries, head, …},                  the end of the hash chain
+     "receipt": {entries, head, envelope, …},        the end of the hash chain, and what was signed
      "question": …, "status": …, "result": …}        for people; may not say something else than the entries
 
 The import stores only the entries. They are checked by their hashes, against the receipt and by `debate.records`,
@@ -23,11 +23,13 @@ from server.debate.facts.text import collapse_whitespace
 from server.debate.records.bounds import MAX_ENTRIES
 from server.debate.records.setup import DEBATE_ID
 from server.debate.records.verify import NEWER_RELEASE_HINT, parse_event, verify_record
+from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
 from server.debate.views.verdict import build_result
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.receipts import check_receipt, find_receipt
 from storage.chain import verify_links
 from storage.journal import DamagedStreamError, DivergenceError, Entry
 
@@ -57,6 +59,7 @@ class ImportedEntry(Imported):
 class ImportedReceipt(Imported):
     entries: int
     head: str
+    envelope: dict[str, Any] | None = None
 
 
 class ImportedVerdict(Imported):
@@ -80,16 +83,21 @@ class ImportedDebate(Imported):
 async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any]:
     """The content of the file. Raises as `DebateManager.load`."""
     snapshot = await manager.load(debate_id)
+    receipt = await find_receipt(manager, snapshot)
     # As they are stored: a later release writes more fields, and the hashes cover them.
     with translate_storage_errors():
         entries = (await manager.store.journal.read(debate_id))[: snapshot.debate.version]
+    return build_export(snapshot, entries, receipt.envelope)
+
+
+def build_export(snapshot: DebateSnapshot, entries: Sequence[Entry], envelope: Any) -> ViewData:
     return {
         "counterpoint": FILE_FORMAT,
-        "debate_id": debate_id,
+        "debate_id": snapshot.id,
         "question": snapshot.debate.setup.question,
         "status": snapshot.status,
         "entries": [{name: getattr(entry, name) for name in EXPORTED} for entry in entries],
-        "receipt": build_receipt(snapshot),
+        "receipt": build_receipt(snapshot) | {"envelope": envelope},
         "result": build_result(snapshot.debate),
     }
 
@@ -115,14 +123,20 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
     """
     imported = validate_export(data)
     entries = [Entry(**dict(entry)) for entry in imported.entries]
-    debate = verify_entries(imported.debate_id, entries, manager.clock())
+    verified = verify_entries(imported.debate_id, entries, manager.clock())
+    debate, envelope = verified.debate, imported.receipt.envelope
     check_headline(imported, debate)
+    if envelope is not None:
+        check_receipt(envelope, verified.id, verified.entries)
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
             manager.research.check(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
-            return await manager.store.restore(imported.debate_id, entries, debate)
+            restored = await manager.store.restore(imported.debate_id, entries, debate)
+            if envelope is not None:
+                await manager.store.journal.keep_receipt(verified.id, json.dumps(envelope))
+            return restored  # noqa: TRY300  (all of it may raise)
         except DivergenceError as error:
             raise InvalidRequestError(
                 f"Debate {imported.debate_id} is here already, and entry {error.seq} is another one here. "
@@ -130,7 +144,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
             ) from error
 
 
-def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> Debate:
+def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> DebateSnapshot:
     """The debate that these entries make, each of which follows from those before it. Writes nothing.
 
     Raises:
@@ -147,7 +161,8 @@ def verify_entries(debate_id: str, entries: Sequence[Entry], now: datetime) -> D
         raise InvalidRequestError(f"The file was altered: entry {error.seq} {error.reason}.") from error
     except ValueError as error:
         raise InvalidRequestError(f"The file holds what JSON cannot carry exactly: {error}.") from error
-    return verify_record(history, compute_ages(history, now))
+    debate = verify_record(history, compute_ages(history, now))
+    return DebateSnapshot(debate_id, debate, tuple(history), is_foreign=True)
 
 
 def compute_ages(history: Sequence[Recorded], now: datetime) -> list[float]:

@@ -145,6 +145,9 @@ async def build_verdict_result(
 ) -> VerdictResult:
     """The verdict of a debate; its standing as long as there is none."""
     report = verdict.build_report(snapshot.debate)
+    signer = manager.store.signer
+    if snapshot.debate.ended and not snapshot.is_foreign and signer and signer.problem:
+        report.cautions.append(f"Its receipt is not signed. {signer.problem}")
     return VerdictResult(**dict(report) | await describe_debate(manager, snapshot, tool))
 
 

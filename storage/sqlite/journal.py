@@ -53,9 +53,9 @@ from storage.sqlite.words import Tokenizer
 SELECT_ENTRIES = """
 select seq, cast(entry as blob), cast(lower(hex(hash)) as blob), restored from journal where stream = ?1
 union all
-select cast(seq as integer), null, cast(head as blob), 0 from stream where name = ?1
+select cast(seq as integer), null, cast(head as blob), seal from stream where name = ?1
 """
-"""Entries, and a row with a null text for the stream's head: one statement, hence one snapshot.
+"""Entries, and a row with a null text for the stream's head and its seal: one statement, hence one snapshot.
 
 The casts to blob let damaged UTF-8 reach our check unchanged.
 """
@@ -304,15 +304,18 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
     # Reading
 
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
+        return (await self.read_sealed(stream))[0][after:]
+
+    async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         rows = await self._db.reader.fetch_all(SELECT_ENTRIES, stream)
         if not rows:
-            return []
-        ends = [(seq, head) for seq, text, head, _ in rows if text is None]
-        seq, head = ends[0] if ends else (0, genesis_hash(stream))
+            return [], ""
+        ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
+        seq, head, seal = ends[0] if ends else (0, genesis_hash(stream), "")
         stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
-        restored = {seq for seq, *_, is_restored in rows if is_restored}
-        entries = verify_chain(stream, stored, seq, head.hex())[after:]
-        return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries]
+        restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
+        entries = verify_chain(stream, stored, seq, head.hex())
+        return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
 
     async def head(self, stream: str) -> tuple[int, str]:
         rows = await self._db.reader.fetch_all(

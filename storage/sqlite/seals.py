@@ -13,10 +13,6 @@ on conflict (stream) do update set text = excluded.text where receipt.text = ?3
 class SqliteSeals:
     _db: Database
 
-    async def find_seal(self, stream: str) -> tuple[int, str]:
-        rows = await self._db.reader.fetch_all("select seq, seal from stream where name = ?", stream)
-        return rows[0] if rows else (0, "")
-
     async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
         return bool(await self._db.writer.fetch_all(SET_SEAL, seal, stream, seq))
 

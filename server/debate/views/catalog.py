@@ -25,6 +25,7 @@ class ViewSource(StoredDebate):
     round: int = 0  # 0: the latest
     is_whole: bool = False  # not in pages
     family: ViewData = field(default_factory=dict)  # loaded for views that need it
+    receipt: ViewData = field(default_factory=dict)  # likewise
     is_run: bool = True  # by a process, unless it waits for somebody
 
     @property
@@ -44,6 +45,7 @@ class View:
     render: Callable[[ViewSource], str] | None = None
     parameters: tuple[str, ...] = ()  # of `since_round`, `since_seq` and `round`, those that it takes
     needs_family: bool = False
+    needs_receipt: bool = False
 
     @property
     def media_type(self) -> str:
@@ -111,7 +113,12 @@ ALL_VIEWS = (
     View("round", "The turns, ballots, judgments and failures of one round.", build_round, None, ("round",)),
     View("analysis", "Counts by round, debater and judge.", lambda of: rounds.build_analysis(of.debate)),
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
-    View("receipt", "The head of the journal's hash chain.", events.build_receipt),
+    View(
+        "receipt",
+        "The head of the hash chain, and what was signed at the end.",
+        lambda of: of.receipt,
+        needs_receipt=True,
+    ),
     View("usage", "Calls, tokens and cost, in all and by model.", lambda of: state.build_usage(of.debate)),
     View(
         "events",

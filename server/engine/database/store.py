@@ -128,13 +128,10 @@ class DebateStore:
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
         with translate_storage_errors():
-            while True:
-                history = tuple(map(parse_entry, await self.journal.read(debate_id)))
-                if not history:
-                    raise DebateNotFoundError(debate_id)
-                seq, seal = await self.journal.find_seal(debate_id)
-                if seq <= len(history):  # else a process has written meanwhile
-                    break
+            entries, seal = await self.journal.read_sealed(debate_id)
+            history = tuple(map(parse_entry, entries))
+            if not history:
+                raise DebateNotFoundError(debate_id)
             debate = replay(entry.event for entry in history)
             days = add_spending({}, history, debate.setup.forked_at_round)
             is_foreign = self.signer is not None and seal != self.compute_seal(debate_id, history[-1])

@@ -1,0 +1,102 @@
+"""`counterpoint verify` and `counterpoint receipt`: receipts, and records checked against them, offline."""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from server.cli import session
+from server.debate.facts.text import clean_line
+from server.settings import Settings
+from server.signing import MAX_KEY_FILE_BYTES, Signer, format_public_key, parse_public_key
+
+WRONG, INCOMPLETE = 1, 3  # exit codes
+MARKS = {"holds": "ok", "wrong": "WRONG", "unknown": "not checked"}
+
+
+@click.command()
+@click.argument("file", type=click.File("rb"))
+@click.option("--key", metavar="PUBKEY", help="Who has to have signed: a public key, or a file with one.")
+@click.option("--receipt", "kept", type=click.File("rb"), help="A receipt that was kept elsewhere.")
+@session.json_option
+@click.pass_obj
+def verify(settings: Settings, file: BinaryIO, key: str | None, kept: BinaryIO | None, as_json: bool) -> None:
+    """Check an exported debate, or a receipt, offline; FILE may be - for stdin.
+
+    The chain of hashes, whether everything follows from the entries, the verdict, the signature and who signed;
+    with --receipt also whether the end was cut off. Exit codes: 0 all holds; 1 something does not; 3 nothing is
+    wrong, and not everything could be checked, as who signed without --key.
+
+    Example: counterpoint verify debate.json --key counterpoint.pub
+    """
+    # They import the rules of debates, which `--help` does not need.
+    from server.engine.debates import utc_now  # noqa: PLC0415
+    from server.engine.transfer import MAX_FILE_BYTES, parse_export  # noqa: PLC0415
+    from server.engine.verification import Keys, verify_file  # noqa: PLC0415
+
+    data, known = (
+        parse_export(each.read(MAX_FILE_BYTES + 1)) if each is not None else None for each in (file, kept)
+    )
+    keys = Keys(read_public_key(key) if key else None, find_own_key(settings))
+    checks = verify_file(data, keys, known, utc_now())
+    findings = {check.finding for check in checks}
+    code = WRONG if "wrong" in findings else INCOMPLETE if "unknown" in findings else 0
+    if as_json:
+        click.echo(session.format_json({"exit_code": code, "checks": [asdict(check) for check in checks]}))
+    else:
+        print_checks((check.finding, check.text) for check in checks)
+    sys.exit(code)
+
+
+def print_checks(checks: Iterable[tuple[str, str]]) -> None:
+    for finding, text in checks:
+        click.echo(clean_line(f"{MARKS[finding]}: {text}"))
+
+
+def read_public_key(text: str) -> bytes:
+    path = Path(text)
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_KEY_FILE_BYTES).decode("ascii", "replace")
+    except (OSError, ValueError):  # it is the key itself
+        pass
+    return parse_public_key(text)
+
+
+def find_own_key(settings: Settings) -> bytes | None:
+    return Signer(settings.signing_key, settings.signing_key_file).find_public_key()
+
+
+@click.command()
+@click.argument("debate_id", metavar="[ID]", required=False)
+@click.option("--public-key", is_flag=True, help="Print the public key of this installation instead.")
+@click.pass_obj
+def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None:
+    """Print the signed receipt of a debate that has ended, to be kept elsewhere.
+
+    It is a DSSE envelope with an in-toto statement. `counterpoint show ID --view receipt` shows what it says.
+
+    Example: counterpoint receipt k3x9w2m4p7qr > receipt.json
+    """
+    if public_key == bool(debate_id):
+        raise click.UsageError("Give the ID of a debate, or --public-key.")
+    if not debate_id:
+        signer = Signer(settings.signing_key, settings.signing_key_file)
+        key = signer.key.public_key
+        if signer.problem:
+            raise click.ClickException(signer.problem)
+        click.echo(format_public_key(key), nl=False)
+        return
+    from server.engine.receipts import Receipt, find_receipt  # noqa: PLC0415
+
+    async def find(manager: Any, found: str) -> Receipt:
+        return await find_receipt(manager, await manager.load(found))
+
+    kept = session.run_with_debate(settings, debate_id, find)
+    if kept.problem:
+        raise click.ClickException(clean_line(kept.problem))
+    click.echo(json.dumps(kept.envelope, indent=1))

@@ -1,0 +1,153 @@
+"""Receipts of debates that have ended: signed once, kept in the database, and compared with the record when read.
+
+A receipt that could not be made when its debate ended, because the process was killed or the key was missing, is made
+when it is first read.
+"""
+
+import base64
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+
+from server.debate.facts.errors import DebateError, InvalidRequestError, require
+from server.debate.facts.events import Ended, Recorded
+from server.debate.records.receipt import RULES, build_statement, find_difference, find_end
+from server.debate.views.catalog import ViewData
+from server.debate.views.events import build_receipt
+from server.engine.database.errors import translate_storage_errors
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.settings import package_version
+from server.signing import OpenedEnvelope, find_key_id, format_public_key, open_envelope
+
+PROVES = (
+    "That the holder of this key recorded these entries and counted these votes so. Not that the models named gave the "
+    "answers (models sign nothing), nor that the verdict is right."
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """`envelope`: None if there is none. `problem`: why, or why it does not hold; "" for one that does."""
+
+    envelope: dict[str, Any] | None = None
+    problem: str = ""
+
+
+async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Receipt:
+    """The receipt of a debate as it is kept, made now if there is none. Raises StorageUnavailableError."""
+    journal = manager.store.journal
+    with translate_storage_errors():
+        text = await journal.find_receipt(snapshot.id)
+    if text:
+        return read_receipt(text, snapshot)
+    if problem := find_obstacle(manager, snapshot):
+        return Receipt(None, problem)
+    with translate_storage_errors():
+        envelope = await to_thread.run_sync(partial(sign_receipt, manager, snapshot))
+        return Receipt(json.loads(await journal.keep_receipt(snapshot.id, json.dumps(envelope))))
+
+
+def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
+    try:
+        envelope = json.loads(text)
+    except ValueError:
+        return Receipt(None, "The receipt that was kept is damaged.")
+    try:
+        check_receipt(envelope, snapshot.id, snapshot.entries)
+    except InvalidRequestError as error:
+        return Receipt(envelope, str(error))
+    return Receipt(envelope)
+
+
+def find_obstacle(manager: DebateManager, snapshot: DebateSnapshot) -> str:
+    """Why a debate cannot be signed here and now; "" if it can."""
+    signer = manager.store.signer
+    if not snapshot.debate.ended:
+        return "It is signed when the debate has ended."
+    if signer is None or snapshot.is_foreign:
+        return "This installation did not record the debate, and signs only what it has recorded."
+    if manager.store.journal.is_read_only:
+        return "The database is read-only, and no receipt was made before."
+    return signer.problem
+
+
+def sign_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> dict[str, Any]:
+    assert manager.store.signer
+    key = manager.store.signer.key
+    return key.sign(
+        build_statement(
+            snapshot.id,
+            snapshot.entries,
+            version=package_version(),
+            public_key=base64.b64encode(key.public_key).decode(),
+        )
+    )
+
+
+def check_receipt(envelope: Any, debate_id: str, history: Sequence[Recorded]) -> OpenedEnvelope:
+    """Check a receipt against a record that was checked before.
+
+    Raises:
+        InvalidRequestError: its signature does not hold, or it is not what the record comes to.
+    """
+    opened = open_envelope(envelope)
+    statement = opened.statement
+    name = statement["subject"][0]["name"] if isinstance(statement.get("subject"), list) else ""
+    require(name == f"debate:{debate_id}", f"The receipt is of another debate: {str(name)[:60]}.")
+    require(
+        find_end(history) > 0,
+        "The receipt is of a debate that has ended, and this one has not: it was cut short.",
+    )
+    predicate = statement["predicate"]
+    rules = predicate.get("rule", {}).get("rules") if isinstance(predicate.get("rule"), dict) else ""
+    require(rules == RULES, f"The receipt was counted by rules that are unknown here: {str(rules)[:40]}.")
+    expected = build_statement(
+        debate_id,
+        history,
+        version=str(predicate.get("software", {}).get("version")),
+        public_key=str(predicate["signer"]["public_key"]),
+    )
+    where = find_difference(statement, expected)
+    require(not where, f"The receipt is not what the entries come to: {where} is something else.")
+    return opened
+
+
+async def build_receipt_view(manager: DebateManager, snapshot: DebateSnapshot) -> ViewData:
+    """What `read_debate` shows of a receipt: the head of the chain, what was signed, and the envelope."""
+    found = await find_receipt(manager, snapshot)
+    view = build_receipt(snapshot) | {"signed": bool(found.envelope) and not found.problem}
+    view |= {"problem": found.problem, "proves": PROVES if view["signed"] else ""}
+    if view["signed"]:
+        opened = open_envelope(found.envelope)
+        view |= {
+            "key_id": find_key_id(opened.public_key),
+            "public_key": format_public_key(opened.public_key),
+            "statement": opened.statement,
+        }
+    return view | {"envelope": found.envelope}
+
+
+def sign_when_ended(manager: DebateManager, snapshot: DebateSnapshot) -> None:
+    """Begin to sign a debate that has just ended. Never raises."""
+    if isinstance(snapshot.entries[-1].event, Ended) and not snapshot.is_foreign:
+        manager.start_task(sign_now, manager, snapshot)
+
+
+async def sign_now(manager: DebateManager, snapshot: DebateSnapshot) -> None:
+    try:
+        await find_receipt(manager, snapshot)
+    except (
+        Exception
+    ) as error:  # a debate does not fail because its receipt does, which is made when it is read
+        is_bug = not isinstance(error, DebateError)  # the journal logs what else can be
+        level = logging.WARNING if is_bug else logging.INFO
+        text = "The receipt of debate %s cannot be made now: %s"
+        logger.log(level, text, snapshot.id, error, exc_info=is_bug)
