@@ -40,8 +40,9 @@ class JudgeSums(NamedTuple):
 
 
 class BeliefSums(NamedTuple):
-    """How often rows with this percentage were right."""
+    """How often rows of a judge with this percentage were right."""
 
+    judge: str
     percent: int
     right: int
     number: int
@@ -67,7 +68,7 @@ class Ledger(Protocol):
         """The counts of these judges, as far as they have rows, by name: one query for any number."""
 
     async def sum_beliefs(self) -> tuple[int, list[BeliefSums]]:
-        """(items with a belief, the sums by percentage)."""
+        """(items with a belief, the sums by judge and percentage)."""
 
 
 def encode_judgments(rows: Sequence[LedgerRow]) -> str:

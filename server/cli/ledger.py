@@ -280,6 +280,6 @@ def format_calibration(found: Evaluation) -> Sequence[str]:
         bar = ["#" if place < round(one.accuracy * BAR_WIDTH) else " " for place in range(BAR_WIDTH)]
         bar[told] = "|"
         lines.append(
-            f"{one.mean_belief:>10.0%} {one.accuracy:>7.0%}  {''.join(bar)}  {format_count(one.number, 'item')}"
+            f"{one.mean_belief:>10.0%} {one.accuracy:>7.0%}  {''.join(bar)}  {format_count(round(one.number), 'item')}"
         )
     return lines

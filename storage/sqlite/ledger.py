@@ -25,7 +25,7 @@ CREATE_LEDGER = (
     ) strict
     """,
     "create index judgment_by_judge on judgment (judge, asked, consistent, correct)",
-    "create index judgment_by_belief on judgment (percent, likeliest_right) where percent is not null",
+    "create index judgment_by_belief on judgment (judge, percent, likeliest_right) where percent is not null",
     "create index judgment_by_item on judgment (stream, item) where percent is not null",
 )
 
@@ -49,7 +49,8 @@ where judge in (select value from json_each(?)) group by judge order by judge
 """
 
 SUM_BELIEFS = """
-select percent, sum(likeliest_right), count(*) from judgment where percent is not null group by percent order by percent
+select judge, percent, sum(likeliest_right), count(*) from judgment
+where percent is not null group by judge, percent order by judge, percent
 """
 
 COUNT_ITEMS = "select count(*) from (select distinct stream, item from judgment where percent is not null)"

@@ -2,19 +2,21 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from server.debate.analysis.calibration import NO_CALIBRATION
 from server.debate.analysis.judgments import Judgment, Reading
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.setup import check_opened
 from server.debate.views.verdict import build_report
-from server.engine.database.ledger import add_ledger, import_judgments, read_judgments
+from server.engine.database.ledger import add_ledger, import_judgments, read_calibration, read_judgments
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
@@ -217,6 +219,20 @@ async def test_a_file_in_which_weights_do_not_follow_from_records_is_refused(dat
                 check_opened(changed)
 
 
+async def test_beliefs_of_a_judge_that_does_not_count_correct_nobody(database: str) -> None:
+    def sure(number: int, judge: str, choice: str) -> Judgment:
+        readings = Reading(1, choice, Fraction(8, 10)), Reading(2, choice, Fraction(8, 10))
+        return Judgment(f"item {number}", judge, "right", readings)
+
+    async with open_judged(database) as manager:
+        journal = manager.store.journal
+        await import_judgments(journal, [sure(n, BAD, "wrong") for n in range(30)])
+        assert await read_calibration(journal) == NO_CALIBRATION
+        await import_judgments(journal, [sure(n, GOOD, "right") for n in range(30)])
+        corrected = (await read_calibration(journal)).correct({"Ada": 0.8, "Ben": 0.2})
+        assert corrected["Ada"] > 0.9
+
+
 async def test_two_processes_that_import_both_readings_at_once_lose_none(database: str) -> None:
     whole = [label(n, GOOD, "right") for n in range(50)]
     async with (
@@ -251,7 +267,7 @@ async def test_the_start_of_a_debate_takes_a_fixed_number_of_queries(database: s
             panel = snapshot.debate.setup.judges.model_copy(update={"models": tuple(judges)})
             await add_ledger(snapshot.debate.setup.model_copy(update={"judges": panel}), counted)
             counts.append(len(counted.calls))
-        assert counts == [3, 3]
+        assert counts == [4, 4]
 
 
 async def test_a_debate_without_judges_uses_no_ledger(database: str) -> None:

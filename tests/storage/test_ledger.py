@@ -55,7 +55,7 @@ async def test_counts_are_summed_by_judge_and_by_belief(journal: SqliteJournal) 
         JudgeSums("m1", 2, 2, 1),
         JudgeSums("m2", 1, 0, 0),
     ]
-    assert await journal.sum_beliefs() == (1, [BeliefSums(90, 1, 2)])
+    assert await journal.sum_beliefs() == (1, [BeliefSums("m1", 90, 1, 1), BeliefSums("m2", 90, 0, 1)])
 
 
 async def test_rows_of_a_stream_are_written_with_its_entries_or_not_at_all(journal: SqliteJournal) -> None:
@@ -84,7 +84,7 @@ async def test_imported_rows_and_those_of_streams_are_apart(journal: SqliteJourn
     ]
     assert await journal.rewrite_summary("s", 1, StreamSummary("s", "", {}, judgments=[TWO]))
     assert [(row.stream, row.judge) for row in await journal.read_judgments()] == [("", "m1"), ("s", "m2")]
-    assert await journal.sum_beliefs() == (2, [BeliefSums(90, 1, 2)])
+    assert await journal.sum_beliefs() == (2, [BeliefSums("m1", 90, 1, 1), BeliefSums("m2", 90, 0, 1)])
 
 
 async def test_two_processes_add_rows_once(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ NO_CALIBRATION = Calibration()
 
 
 class Outcomes(NamedTuple):
-    """How often judges that were sure by this much were right."""
+    """How often judges that were sure by this much were right. Judgments may count by the weight of their judge."""
 
     belief: float  # in the side that they held likeliest, 0 to 1
-    right: int
-    number: int
+    right: float
+    number: float
 
 
 def compute_log_odds(share: float) -> float:
@@ -54,7 +54,7 @@ def fit_calibration(outcomes: Sequence[Outcomes], items: int) -> Calibration:
 
     `items`: how many different items the outcomes are of; with fewer than `CALIBRATED_ITEMS` nothing is learnt.
     """
-    if items < CALIBRATED_ITEMS:
+    if items < CALIBRATED_ITEMS or not any(outcome.number for outcome in outcomes):
         return NO_CALIBRATION
     scale, intercept = 1.0, 0.0
     for _ in range(MOST_STEPS):
@@ -89,7 +89,7 @@ class Bin(NamedTuple):
 
     low: float
     high: float
-    number: int
+    number: float
     mean_belief: float
     accuracy: float
 

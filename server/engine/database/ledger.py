@@ -12,6 +12,7 @@ from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.config import LedgerExtract
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
+from server.debate.rules.counting import UNKNOWN_WEIGHT
 from server.debate.rules.schedule import verdict_source
 from server.engine.database.errors import translate_storage_errors
 from storage.journal import Journal
@@ -68,9 +69,16 @@ async def read_judgments(ledger: Ledger) -> list[Judgment]:
 
 
 async def read_calibration(ledger: Ledger) -> Calibration:
+    """What the beliefs of judges have been worth; those of a judge count as much as its votes, as in a pool."""
     with translate_storage_errors():
         items, sums = await ledger.sum_beliefs()
-    return fit_calibration([Outcomes(one.percent / 100, one.right, one.number) for one in sums], items)
+        judges = await ledger.sum_judges({one.judge for one in sums})
+    weights = {one.judge: float(build_record(one).weight / UNKNOWN_WEIGHT) for one in judges}
+    outcomes = [
+        Outcomes(one.percent / 100, weights[one.judge] * one.right, weights[one.judge] * one.number)
+        for one in sums
+    ]
+    return fit_calibration(outcomes, items)
 
 
 async def add_ledger(setup: Opened, journal: Journal) -> Opened:
