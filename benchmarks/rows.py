@@ -31,12 +31,14 @@ ROWS: dict[str, str] = {
     "stored": "stored.lists:measure_lists",
     "replay": "stored.lists:measure_replay",
     "takeover": "crashes.takeover:measure_takeover",
+    "limits": "speed.limits:measure_limits",
+    "slow": "speed.limits:measure_slow_providers",
     "kills": "crashes.kills:measure_kills",
     "chaos": "crashes.chaos:measure_chaos",
 }
 """Where each row is measured: module and function."""
 
-ON_REQUEST = ("kills", "chaos")
+ON_REQUEST = ("limits", "slow", "kills", "chaos")
 """Rows that take minutes."""
 
 USUAL = tuple(name for name in ROWS if name not in ON_REQUEST)

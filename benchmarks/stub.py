@@ -4,14 +4,13 @@ In a test:      async with Stub(latency=0.2) as stub: ... stub.url ... stub.requ
 As a child:     python -m benchmarks.stub --port 0 --latency 0.2     (prints its URL on a line)
 
 The name of the model chooses the scenario ("openai/429"), unless `Stub.queue` holds one ("" succeeds).
-`GET /asked` returns the requests received. The HTTP server is minimal: a call costs well under a millisecond,
-so that measurements show the client.
+`GET /asked` returns the requests received, and `GET /set/capacity/12` changes the capacity. The HTTP server is
+minimal: a call costs well under a millisecond, so that measurements show the client.
 """
 
 import argparse
 import asyncio
 import json
-import re
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -19,7 +18,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Self
-from zlib import crc32
+
+from benchmarks.completions import (
+    add_tool_calls,
+    build_completion,
+    generate_finding,
+    generate_prose,
+    split_completion,
+)
 
 HUGE_TEXT_LENGTH = 1_000_000
 FLOOD_BYTES = 1_000_000_000
@@ -50,7 +56,6 @@ gigabyte."""
 _NOT_IN_PLAIN = ("tools", "response_format")
 
 _HEADERS_END = b"\r\n\r\n"
-_POSITION = re.compile(r"^> ([A-Z][a-z]+)\. (.*)", re.MULTILINE)
 
 
 class ConnectionCutError(ConnectionError):
@@ -77,10 +82,17 @@ class Stub:
     echo: str = ""  # every reply ends with it; of a finding, each text
     tool_calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
     reported_model: str = ""  # model name in responses; "" for the requested one
+    capacity: int = 0  # requests at once, above which they get 429; 0 for any number
+    workers: int = 0  # requests at once, above which answers take longer; 0 for any number
+    power: float = 1.0  # by how much: the latency grows with this power of the load
+    keeps_requests: bool = True
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
     requests: list[StubRequest] = field(default_factory=list)
     flooded: int = 0  # bytes sent by `flood`
+    refused_count: int = 0  # because of `capacity`
+    request_count: int = 0
+    working: int = 0  # requests that are neither refused nor answered
     in_flight: int = 0
     max_in_flight: int = 0
     abandoned_count: int = 0  # requests whose client disconnected before the response was complete
@@ -140,10 +152,14 @@ class Stub:
     async def _serve_request(
         self, request: StubRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        if request.path.startswith("/set/capacity/"):
+            self.capacity = int(request.path.rpartition("/")[2])
         if not request.path.endswith("/chat/completions"):
             writer.write(encode_response(200, self._build_info(request.path)))
             return
-        self.requests.append(request)
+        self.request_count += 1
+        if self.keeps_requests:
+            self.requests.append(request)
         self._change_in_flight(1)
         # While nothing is sent, a disconnect shows only as the end of the client's stream.
         disconnect = asyncio.ensure_future(reader.read(1))
@@ -171,7 +187,8 @@ class Stub:
         if path.endswith("/models"):
             return {"object": "list", "data": [{"id": name, "object": "model"} for name in SCENARIOS]}
         return {
-            "requests": len(self.requests),
+            "requests": self.request_count,
+            "refused": self.refused_count,
             "most_in_flight": self.max_in_flight,
             "asked": [asdict(request) for request in self.requests],
         }
@@ -179,8 +196,11 @@ class Stub:
     async def _respond(self, request: StubRequest, writer: asyncio.StreamWriter) -> None:
         model = str(request.body.get("model", ""))
         scenario = self.queue.popleft() if self.queue else model
-        if self.latency:
-            await asyncio.sleep(self.latency)
+        if self.capacity and self.working >= self.capacity:
+            self.refused_count += 1
+            scenario = "429"
+        else:
+            await self._work()
         if scenario == "hang":
             await asyncio.Event().wait()
         if scenario == "reset":
@@ -210,6 +230,15 @@ class Stub:
         else:
             writer.write(encode_response(200, parts))
         await writer.drain()
+
+    async def _work(self) -> None:
+        self.working += 1
+        try:
+            if self.latency:
+                load = max(self.working / self.workers, 1.0) if self.workers else 1.0
+                await asyncio.sleep(self.latency * load**self.power)
+        finally:
+            self.working -= 1
 
     def _build_error(self, scenario: str, request: StubRequest) -> bytes:
         status, code, message = ERROR_RESPONSES[scenario]
@@ -281,97 +310,11 @@ def encode_response(status: int, body: Any, headers: Mapping[str, str] | None = 
     return "\r\n".join(lines).encode() + _HEADERS_END + data
 
 
-def build_completion(body: Mapping[str, Any], model: str, text: str, finish_reason: str) -> dict[str, Any]:
-    tokens_in = sum(len(str(message.get("content")).split()) for message in body.get("messages", ()))
-    tokens_out = len(text.split())
-    return {
-        "id": "chatcmpl-stub",
-        "object": "chat.completion",
-        "created": 1_760_000_000,
-        "model": model,
-        "choices": [
-            {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text}}
-        ],
-        "usage": {
-            "prompt_tokens": tokens_in,
-            "completion_tokens": tokens_out,
-            "total_tokens": tokens_in + tokens_out,
-            "prompt_tokens_details": {"cached_tokens": tokens_in // 2},
-        },
-    }
-
-
-def add_tool_calls(choice: dict[str, Any], calls: Iterable[tuple[str, str]]) -> None:
-    """Turn the choice into calls of functions."""
-    choice["finish_reason"] = "tool_calls"
-    choice["message"]["content"] = None
-    choice["message"]["tool_calls"] = [
-        {"id": f"call_{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
-        for index, (name, arguments) in enumerate(calls)
-    ]
-
-
-def split_tool_calls(calls: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The calls as providers stream them: first the name, then pieces of the arguments."""
-    for index, whole in enumerate(calls):
-        function = whole["function"]
-        yield {"index": index, **whole, "function": {"name": function["name"], "arguments": ""}}
-        size = max(7, len(function["arguments"]) // 20)
-        for start in range(0, len(function["arguments"]), size):
-            yield {"index": index, "function": {"arguments": function["arguments"][start : start + size]}}
-
-
-def split_completion(completion: dict[str, Any]) -> Iterable[str]:
-    """The completion as events of a stream, about a hundred at most."""
-    choice = completion["choices"][0]
-    text = choice["message"]["content"] or ""
-    size = max(12, len(text) // 100)
-    base = {**completion, "object": "chat.completion.chunk", "usage": None}
-    for start in range(0, len(text), size):
-        delta = {"role": "assistant", "content": text[start : start + size]}
-        yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    for piece in split_tool_calls(choice["message"].get("tool_calls", ())):
-        delta = {"role": "assistant", "content": None, "tool_calls": [piece]}
-        yield json.dumps({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    yield json.dumps(
-        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
-    )
-    yield json.dumps({**base, "choices": [], "usage": completion["usage"]})
-    yield "[DONE]"
-
-
 async def enumerate_events(events: Iterable[str]) -> AsyncIterator[tuple[int, str]]:
     """Number the events and yield to the event loop between them, so that a disconnect is noticed."""
     for number, event in enumerate(events):
         yield number, event
         await asyncio.sleep(0)
-
-
-def generate_prose(prompt: str, chars: int) -> str:
-    words = ("this", "point", "matters", "because", "evidence", "and", "practice", "weigh", "against", "it")
-    turn = crc32(prompt.encode())
-    wanted = chars // 4 if chars else 60
-    text = " ".join(words[(turn + number * number) % len(words)] for number in range(wanted))
-    text = text[:1].upper() + text[1:] + "."
-    return text[: chars - 1].ljust(chars - 1, "o") + "." if chars else text
-
-
-def generate_finding(prompt: str, echo: str = "") -> str:
-    """A finding that depends on question and positions only, not on the order of reading."""
-    positions = sorted(set(_POSITION.findall(prompt)), key=lambda position: position[1])
-    question = prompt.partition("# Question")[2].partition("# ")[0]
-    winner, _ = positions[crc32(question.encode()) % len(positions)] if positions else ("", "")
-    return json.dumps(
-        {
-            "reasoning": f"{winner} answered what was said against it; the others did not.{echo}",
-            "verdict": f"{winner} prevailed.{echo}",
-            "winner": winner,
-            "criteria": dict.fromkeys(("support", "response", "relevance", "consequences"), winner),
-            "beliefs": {**dict.fromkeys((label for label, _ in positions), 10), winner: 80, "none": 10},
-            "would_change": f"A number that nobody gave.{echo}",
-            "common_position": "",
-        }
-    )
 
 
 async def serve_until_closed(stub: Stub) -> None:
@@ -388,12 +331,16 @@ def main() -> None:
     parser.add_argument("--chars", type=int, default=0, help="length of a reply in characters")
     parser.add_argument("--text", default="", help="the reply")
     parser.add_argument("--queue", default="", help="scenarios of the first requests, separated by commas")
-    given = parser.parse_args()
-    queue = deque(given.queue.split(",") if given.queue else ())
+    parser.add_argument("--capacity", type=int, default=0, help="requests at once, above which they get 429")
+    parser.add_argument("--retry-after", default="1", help='header of 429 and 503; "" for none')
+    parser.add_argument("--workers", type=int, default=0, help="requests at once, above which it slows down")
+    parser.add_argument("--power", type=float, default=1.0, help="by this power of the load")
+    parser.add_argument("--forget", action="store_true", help="keep no requests")
+    given = vars(parser.parse_args())
+    given["queue"] = deque(given["queue"].split(",") if given["queue"] else ())
+    given["keeps_requests"] = not given.pop("forget")
     with suppress(KeyboardInterrupt):
-        asyncio.run(
-            serve_until_closed(Stub(given.latency, given.text, given.chars, port=given.port, queue=queue)),
-        )
+        asyncio.run(serve_until_closed(Stub(**given)))
 
 
 if __name__ == "__main__":

@@ -142,11 +142,11 @@ async def start_stub(latency: float = 0.0, *options: str, chars: int = 1200) -> 
         await child.wait()
 
 
-async def ask_stub(url: str) -> dict[str, Any]:
+async def ask_stub(url: str, path: str = "/asked") -> dict[str, Any]:
     """What a stub has received: the number of requests, and the requests themselves, in order."""
 
     def fetch() -> Any:
-        with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (a stub on loopback)
+        with urlopen(url.replace("/v1", path)) as page:  # noqa: S310  (a stub on loopback)
             return json.load(page)
 
     return dict(await asyncio.to_thread(fetch))

@@ -25,6 +25,8 @@ LARGER_STEP_UP = {1.1: 1.3, 1.3: 1.3, GROWTH: GROWTH}  # after one that brought 
 STEP_DOWN, SMALL_STEP_DOWN = 0.5, 0.9
 MIN_GAIN = 1.05  # throughput that more requests at once must bring
 MIN_KEPT = 1.0  # throughput that fewer requests at once must keep
+MAX_CUT = 8  # by which one burst of refusals divides the limit at most: all of them may have been refused
+COOLDOWNS = 10  # that pass before a limit is tried again whose refusal cost everybody one
 MAX_REST = 8  # windows between two tries, once tries have brought nothing
 
 
@@ -45,6 +47,8 @@ class ConcurrencyLimit:
         self._refused: deque[anyio.Event] = deque()  # who was refused goes before who was not asked for yet
         self._best = Throughput()  # what the limit that is tried now is compared with
         self._tries_less, self._less, self._more = False, STEP_DOWN, GROWTH
+        self._least = 1  # after the last burst of refusals
+        self._tries_from = 0.0  # time before which no other limit is tried
         self._rest = 1  # windows at the best limit before another is tried
         self._older = 0  # answers to come that were asked for under a higher limit
         self._full_answers = 0  # with requests waiting, since the limit was set
@@ -89,19 +93,26 @@ class ConcurrencyLimit:
             if queue:
                 self._waiting[group] = queue  # behind the others
 
-    def count_refusal(self, generation: int) -> None:
-        """The provider refused a request because of too many, which still holds its place."""
+    def count_refusal(self, generation: int, cooldown: float = 0.0) -> None:
+        """The provider refused a request because of too many, which still holds its place.
+
+        `cooldown`: seconds for which nobody may ask now.
+        """
         if not self.is_adaptive:
             return
         if generation != self.generation:
             if self.in_use <= self.places:  # one of a burst: what is left of it may be answered
-                self._set_places(self.in_use - 1)
+                self._set_places(max(self.in_use - 1, self._least))
             return
         self.generation += 1
+        self._tries_from = self._now() + cooldown * COOLDOWNS
+        self._least = self.places // MAX_CUT
         held = self._best.places
+        is_known = 0 < held < self.places
+        self._rest = min(2 * self._rest, MAX_REST) if is_known else 1
         self._more = SMALLER_STEP_UP[self._more]
         self._tries_less = False
-        self._set_places(held if 0 < held < self.places else min(self.in_use, self.places) - 1)
+        self._set_places(held if is_known else min(self.in_use, self.places) - 1)
         self._best = Throughput()
 
     def count_answer(self) -> None:
@@ -113,7 +124,9 @@ class ConcurrencyLimit:
         self._full_answers += bool(is_full)
         if not (is_full or is_more):
             self._begin_window()  # the throughput of another load says nothing of the limit
-            if self._full_answers >= MIN_WINDOW:  # but debates wait, a few of their requests at a time
+            if (
+                self._full_answers >= MIN_WINDOW and self._now() >= self._tries_from
+            ):  # but debates wait, a few of their requests at a time
                 self._best = Throughput(self.places)
                 self._set_places(self.places * self._more)
             return
@@ -131,6 +144,9 @@ class ConcurrencyLimit:
     def _adapt(self, rate: float) -> None:
         """Compare what was tried with what came before it, and try the next."""
         best, is_less = self._best, self.places < self._best.places
+        if not best.rate and self._now() < self._tries_from:
+            self._begin_window()
+            return
         if rate >= best.rate * (MIN_KEPT if is_less else MIN_GAIN):
             if best.rate:
                 self._rest = max(self._rest // 2, 1)

@@ -2,8 +2,8 @@
 
 A request first acquires its provider's limit, then the process's, and holds both during its retries: a
 failing provider gets fewer requests, not more. Waiting does not count towards the reply's timeout, and lasts at most
-as long again. A request that the provider refuses because of too many (429, without saying for how long) gives its
-place back, and is repeated when it gets another one.
+as long again. A request that the provider refuses because of too many (429) gives its place back, and is repeated
+when it gets another one, after the time that the provider asked for.
 
 Each model has a circuit breaker:
 
@@ -20,7 +20,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -96,16 +96,20 @@ class GuardedModel:
         guard, deadline = self.guard, self.guard.now() + request.timeout
         self._breaker.check()
         self._check_cooldown(deadline)
-        refusals = 0
+        refusals = attempts = 0
         while True:
             try:
-                return await self._ask(request, on_text, deadline, was_refused=refusals > 0)
+                reply = await self._ask(request, on_text, deadline, was_refused=refusals > 0)
             except ModelError as error:
                 refusals += 1
+                error.attempts = attempts = attempts + error.attempts
                 pause = min(REFUSAL_PAUSE * 2**refusals, MAX_REFUSAL_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
-                is_late = guard.now() + pause >= deadline
+                is_late = guard.now() + max(pause, self._cooldown.seconds_left()) >= deadline
                 if not error.may_be_repeated or refusals > MAX_REFUSALS or is_late:
                     raise
+            else:
+                usage = reply.usage.model_copy(update={"attempts": attempts + reply.usage.attempts})
+                return replace(reply, usage=usage) if attempts else reply
             await guard.sleep(pause)
 
     async def _ask(
@@ -126,7 +130,7 @@ class GuardedModel:
                         reply = await self.model.reply(request, on_text)
                 except ModelError as error:
                     if error.cause == "rate_limited":
-                        limit.count_refusal(generation)
+                        limit.count_refusal(generation, self._cooldown.seconds_left())
                     raise
                 limit.count_answer()
                 return reply

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.stub import encode_response, generate_finding, generate_prose, read_request
+from benchmarks.completions import generate_finding, generate_prose
+from benchmarks.stub import encode_response, read_request
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_NUM_CTX = 4096  # what Ollama reads of a prompt unless it is asked for more

@@ -120,12 +120,9 @@ class ProviderModel(ABC):
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
         cooldown, asked = self.cooldown, failure.retry_after
-        if (
-            cooldown and failure.cause == "rate_limited" and not asked
-        ):  # its guard repeats it, with fewer at once
+        if cooldown and failure.cause == "rate_limited":  # its guard repeats it, with fewer at once
+            cooldown.extend(asked or 0)
             raise ModelError(failure.cause, failure.detail, attempts=attempt, may_be_repeated=True) from None
-        if cooldown and failure.cause == "rate_limited" and asked:
-            cooldown.extend(asked)
         spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
         pause = asked or min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread  # also for Retry-After: 0
         while failure.is_transient and attempt < max_attempts:

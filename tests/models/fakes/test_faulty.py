@@ -253,6 +253,7 @@ async def test_replies_are_corrupt_in_every_way_there_is() -> None:
     for seed in range(200):
         request = contract.build_judgment_request(seed=seed)
         reply, whole = [await contract.reply_in_time(one, request) for one in (always("corrupt"), inner)]
+        reply = replace(reply, usage=whole.usage)  # whose milliseconds are those of the machine
         found |= {
             name: reply for name, way in CORRUPTIONS.items() if name not in found and way(whole) == reply
         }

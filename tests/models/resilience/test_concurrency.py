@@ -287,7 +287,7 @@ class TestProviders:
             outcomes.start(tasks, model("openai/b"), ["b"])
             await clock.wait_for_sleepers(2)
             clock.advance(1)
-            await clock.wait_for_sleepers(2)
+            await clock.wait_for_sleepers(1)  # the other waits for its place: fewer are asked for at once
             before = asked(stub)
             clock.advance(2)
 
