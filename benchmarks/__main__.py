@@ -2,6 +2,7 @@
 
 Usage: python -m benchmarks [ROW ...]
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
+       python -m benchmarks soak [--minutes N] [--debates N] [--turns N] [--at-once N]
        python -m benchmarks labels FILE.csv
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
 """
@@ -19,6 +20,10 @@ def main() -> None:
             anyio.run(rows.measure_alone, name)
         case ["compare", *rest]:
             compare.main(rest)
+        case ["soak", *rest]:
+            from benchmarks.crashes import soak  # noqa: PLC0415  (what it needs is imported for it alone)
+
+            soak.main(rest)
         case ["labels", *rest]:
             from benchmarks import labels  # noqa: PLC0415  (rows of older checkouts do without the product's rules)
 
