@@ -1,6 +1,7 @@
 """Results that keep their limits: the longest texts are shortened alike, then lists, and what is left out is told."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -145,6 +146,10 @@ def shorten_prompt(text: str, length: int) -> str:
     return "\n\n".join(filter(None, (question, note, record.strip(), task.strip())))
 
 
+_ESCAPES = re.compile(r"(?:[^\\]+|\\[^u]|\\u[0-9a-f]{4})*")
+"""Characters of JSON text without quotation marks, each escape whole."""
+
+
 def count_escaped(text: str) -> int:
     """Characters of the text in JSON with everything but ASCII escaped."""
     return len(json.dumps(text)) - 2
@@ -152,8 +157,10 @@ def count_escaped(text: str) -> int:
 
 def cut_to_escaped(text: str, length: int) -> str:
     """The longest beginning of so many characters when it is escaped."""
-    if not text or length <= 0:
-        return ""
-    return text[
-        : find_highest(lambda count: count_escaped(text[:count]) <= length, 0, min(len(text), length) + 1)
-    ]
+    escaped = json.dumps(text[: max(length, 0)])[1:-1]
+    if len(escaped) <= length:
+        return text[: max(length, 0)]
+    whole = _ESCAPES.match(escaped, 0, max(length, 0))
+    assert whole  # it may be empty
+    cut = text[: len(json.loads(f'"{whole[0]}"'))]
+    return cut if count_escaped(cut) <= length else cut[:-1]  # between the halves of a surrogate pair
