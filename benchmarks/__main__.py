@@ -5,6 +5,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks soak [--minutes N] [--debates N] [--turns N] [--at-once N]
        python -m benchmarks labels FILE.csv
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
+       python -m benchmarks stopping BELIEFS.csv
 """
 
 import sys
@@ -32,6 +33,10 @@ def main() -> None:
             from benchmarks import judges  # noqa: PLC0415
 
             judges.main(rest)
+        case ["stopping", *rest]:
+            from benchmarks import stopping  # noqa: PLC0415
+
+            stopping.main(rest)
         case names:
             rows.check_names(names)
             rows.print_rows(names or rows.USUAL)

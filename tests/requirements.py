@@ -210,6 +210,11 @@ BUILT: dict[str, str] = {
     ),
     "D20": ("batch loading of ratings and statistics: a debate of any size needs a fixed number of queries"),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
+    "N1": (
+        "blind private ballots before any talk and after each round; the verdict says what the blind vote "
+        "said and whether the debate changed it"
+    ),
+    "N4": "skip the debate when the blind vote is unanimous across model families and sure enough",
 }
 
 PARTLY: dict[str, str] = {
@@ -221,6 +226,10 @@ PARTLY: dict[str, str] = {
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
+    "D12": (
+        "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
+        "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"
+    ),
 }
 """What of it works, and what is missing."""
 
@@ -258,10 +267,6 @@ PLANNED: dict[str, str] = {
         "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
         "exact fractions; abstentions and unreadable votes never count as agreement"
     ),
-    "D12": (
-        "convergence detection with a similarity threshold (0.85) and a minimum of rounds, on meaning and "
-        "not on wording"
-    ),
     "D13": (
         "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
         "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
@@ -283,11 +288,6 @@ PLANNED: dict[str, str] = {
         "the debate that used it"
     ),
     "D22": "similarity and response caching",
-    "N1": (
-        "blind private ballots before any talk and after each round; the verdict says what the blind vote "
-        "said and whether the debate changed it"
-    ),
-    "N4": "skip the debate when the blind vote is unanimous across model families and sure enough",
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": ("equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate"),
     "N12": (

@@ -35,20 +35,23 @@ ROOMS: dict[str, str] = {
     "server": "",
     "storage": "",
     "storage.sqlite": "storage",
-    "debate.rules": "debate.facts",
+    "debate.ballots": "debate.facts",
+    "debate.rules": "debate.ballots debate.facts",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
     "debate.analysis": "debate.facts debate.rules",
-    "debate.prompts": "debate.facts debate.rules debate.schemas",
-    "debate.replies": "debate.facts debate.prompts debate.rules debate.schemas",
+    "debate.prompts": "debate.ballots debate.facts debate.rules debate.schemas",
+    "debate.replies": "debate.ballots debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
-    "debate.commands": "debate.facts debate.replies debate.rules debate.schemas",
+    "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
     "debate.records": (
         "debate.analysis debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas"
     ),
     "models": "debate.facts debate.prompts debate.replies",
-    "debate.views": "debate.analysis debate.commands debate.facts debate.prompts debate.rules debate.schemas",
+    "debate.views": (
+        "debate.analysis debate.ballots debate.commands debate.facts debate.prompts debate.rules debate.schemas"
+    ),
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
     "models.concurrency": "",
@@ -106,7 +109,7 @@ ROOMS: dict[str, str] = {
         "redaction settings startup storage storage.sqlite tools"
     ),
     "cli": (
-        "compose debate.analysis debate.commands debate.facts debate.rules debate.views engine.database "
+        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views engine.database "
         "engine.debates engine.queries engine.receipts engine.transfer engine.verification hooks mcp models "
         "models.fakes models.local models.prices models.registry models.windows redaction research settings "
         "signing startup upkeep"
@@ -118,6 +121,7 @@ ROOMS: dict[str, str] = {
 
 LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
+    "debate.ballots": "pydantic",
     "storage": "aiosqlite anyio rfc8785",
     "storage.sqlite": "aiosqlite anyio",
     "debate.schemas": "jsonschema_rs",

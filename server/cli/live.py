@@ -15,8 +15,10 @@ from rich.table import Table
 
 from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
+from server.debate.ballots.report import describe_ballot, describe_ballot_event
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts import events, interventions
+from server.debate.facts.beliefs import Converged, TalkSkipped
 from server.debate.facts.errors import DebateError
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.labels import name_sides
@@ -276,12 +278,13 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
         case events.Balloted():
-            choice, why = event.choice or "no side", quote_heading(event.position)
-            print_note(out, f"{event.seat} votes for {choice}: {why}")
+            print_note(out, describe_ballot(event))
         case events.Judged():
             finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
             note = "" if event.informative else " (not counted: the model is too small to judge)"
             print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)
+        case TalkSkipped() | Converged():
+            print_note(out, describe_ballot_event(snapshot.debate, event))
         case events.Failed() | events.HandoffFailed():
             print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
         case interventions.TextIntervention():

@@ -272,6 +272,25 @@ def play_interventions() -> list[Event]:
     return at.play().events
 
 
+def play_ballots() -> list[Event]:
+    """A debate with private ballots of every wave, of which those after the second round end the talk."""
+
+    def ballot(call: Call) -> dict[str, Any]:
+        moved = {"moved_by": "B 1", "new_point": None, "open_point": "Żółć?" if call.round == 1 else None}
+        return build_ballot("A", "日本語で待つ", percent=60 if call.slot_index == 100 else 91) | moved
+
+    options = {"ballots": "rounds", "stop": "on"}
+    opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], max_rounds=4, options=options)
+    return simulate(opened, task_script({"ballot": ballot})).play().events
+
+
+def play_skipped() -> list[Event]:
+    """A debate whose blind ballots agree."""
+    options = {"ballots": "blind", "skip_if_agreed": True}
+    opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], options=options)
+    return simulate(opened, task_script({"ballot": build_ballot("A", "Żółć.", percent=95)})).play().events
+
+
 def play_breakpoints() -> list[Event]:
     """A debate that stops at a failure, at a share of its budget and before its verdict, and goes on each time."""
     options = {
@@ -321,6 +340,8 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "without a plan": play_default_plan,
         "oxford": play_oxford,
         "blocks": play_blocks,
+        "ballots": play_ballots,
+        "skipped": play_skipped,
         "positions": play_positions,
         "without positions": play_default_positions,
     },

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 
-from server.debate.facts.config import Brief, Phase
+from server.debate.facts.config import BallotMode, Brief, Phase, StopMode
 
 KNOWN_PHASES = (
     Phase(name="opening", participants="debaters", order="together"),
@@ -22,6 +22,11 @@ KNOWN_PHASES = (
     Phase(name="verdict", participants="judges", order="together"),
     Phase(name="deliverable", participants="synthesizer", order="together"),
 )
+FINAL_BALLOTS = Phase(
+    name="ballots", participants="debaters", order="together", wants="ballot", is_private=True
+)
+"""Where private ballots follow the talk, and no other phase does."""
+
 PHASES = {phase.name: phase for phase in KNOWN_PHASES}
 
 
@@ -57,6 +62,8 @@ class Format:
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of its phases
     default_judges: int = 1  # where judges are asked
     default_turns: int = 0  # of the whole debate; 0: only rounds are limited
+    ballots: BallotMode = "none"  # when debaters are asked in private
+    stop: StopMode = "report"  # what follows from ballots that move no more
     max_turn_tokens: int = 2000  # leaves room for models that reason first
 
 

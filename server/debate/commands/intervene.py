@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from server.debate.ballots.waves import is_debaters_vote, is_talk_over
 from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.facts import interventions
 from server.debate.facts.causes import PAUSED_ON_REQUEST
@@ -18,7 +19,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, clean_line, format_count
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_prices_known
 from server.debate.rules.decide import find_budget_shortfall, is_unattended
-from server.debate.rules.schedule import candidate_models, find_voters, is_talk_over, seat_models
+from server.debate.rules.schedule import candidate_models, find_voters, seat_models
 from server.debate.rules.transitions import replay
 from server.debate.rules.windows import describe_misfit, estimate_prompt
 
@@ -122,7 +123,7 @@ def check_note(debate: Debate, request: InterventionRequest, *, is_for_debaters:
     is_cut_short = debate.is_concluding and phase.is_talk
     require(is_cut_short, "The talk is over, and notes are for those who talk. Call get_verdict.")
     later = phases[phases.index(phase) + 1 :]
-    vote = any(p.wants == "ballot" and p.participants == "debaters" for p in later)
+    vote = any(map(is_debaters_vote, later))
     problem = "The talk is being concluded, and no debater is asked for anything more."
     require(vote or not is_for_debaters, f"{problem} A note for all, with inject, is read by who decides.")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.phases import add_closing_round, build_custom_phases
+from server.debate.commands.phases import add_closing_round, add_final_ballots, build_custom_phases
 from server.debate.commands.positions import build_framing, describe_framing_problem, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import (
@@ -76,6 +76,7 @@ def open_debate(
 
 def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
     options, limits = request.options, request.options.limits
+    ballots = options.ballots or row.ballots
     debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
     documents = build_documents(request.documents)
     used = {debater.model for debater in debaters}
@@ -106,6 +107,9 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         referee=build_officer(options.referee, pool) if options.referee else None,
         synthesizer=build_officer(options.synthesizer, pool) if has_deliverable else None,
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
+        ballots=ballots,
+        skip_if_agreed=options.skip_if_agreed,
+        stop=("off" if ballots == "none" else row.stop) if options.stop is None else options.stop,
         handoff=options.handoff,
         counting="" if options.phases else row.counting,
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
@@ -129,6 +133,12 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(judges or not options.judges, problem)
     problem = "options.closing_round is for debates that judges or voters decide: leave it out."
     require(find_voters(setup) or not options.closing_round, problem)
+    needs = "need private ballots: leave options.ballots=none out."
+    has_ballots = setup.ballots != "none"
+    require(
+        has_ballots or not (setup.skip_if_agreed or setup.stop == "on"),
+        f"options.skip_if_agreed and stop=on {needs}",
+    )
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
     require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")
@@ -307,13 +317,15 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
     require(moderated or not opens, problem)
     phases = add_closing_round(phases) if options.closing_round else phases
+    has_ballots = (options.ballots or row.ballots) != "none"
     has_schema = options.output_schema is not None
     if options.synthesizer is False:
         require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
-        return tuple(phase for phase in phases if phase.participants != "synthesizer")
-    wanted = options.synthesizer is not None or has_schema
-    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-    return (*phases, PHASES["deliverable"]) if wanted and not has_deliverable else phases
+        phases = tuple(phase for phase in phases if phase.participants != "synthesizer")
+    elif options.synthesizer is not None or has_schema:
+        has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+        phases = phases if has_deliverable else (*phases, PHASES["deliverable"])
+    return add_final_ballots(phases) if has_ballots else phases
 
 
 def build_panel(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from server.debate.commands.formats import PHASES, choose_unique_name
+from server.debate.commands.formats import FINAL_BALLOTS, PHASES, choose_unique_name
 from server.debate.commands.requests import PhaseInput
 from server.debate.facts.config import Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
@@ -72,6 +72,14 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     after = phases.index(last) + 1
     changes = {"name": choose_unique_name("closing", phases), "closes_talk": True}
     return (*phases[:after], PHASES["closing"].model_copy(update=changes), *phases[after:])
+
+
+def add_final_ballots(phases: Sequence[Phase]) -> tuple[Phase, ...]:
+    """The phases with one for the last private ballots, unless another phase comes after the talk."""
+    if not phases[-1].is_talk:
+        return tuple(phases)
+    name = choose_unique_name(FINAL_BALLOTS.name, phases)
+    return (*phases, FINAL_BALLOTS.model_copy(update={"name": name}))
 
 
 def check_blocks(phases: Sequence[Phase]) -> None:

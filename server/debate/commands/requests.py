@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from server.debate.facts.config import (
     MAX_PROMPT_LENGTH,
+    BallotMode,
     BlockUntil,
     Breakpoint,
     DebaterTask,
@@ -19,6 +20,7 @@ from server.debate.facts.config import (
     OnWindow,
     Order,
     SeatKind,
+    StopMode,
 )
 from server.debate.facts.text import clean, clean_line
 
@@ -212,7 +214,7 @@ class JudgesInput(Input):
     shuffle: bool = True
     prompt: Text = ""
     replaces_task: bool = False
-    quorum: Annotated[int, Field(ge=1, le=9, description="Fewer judges pause it")] = 1
+    quorum: Annotated[int, Field(ge=1, le=9, description="Or it pauses")] = 1
     tools: ToolNames = []
 
     @pydantic.model_validator(mode="before")
@@ -304,12 +306,15 @@ class OptionsInput(Input):
     referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
     synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
     output_schema: SchemaDocument | None = None
+    ballots: BallotMode | None = None
+    skip_if_agreed: bool = False
+    stop: StopMode | None = None
     speaking: Order | None = None
     handoff: HandoffMode = "structured"
-    phases: Annotated[list[PhaseInput], Field(max_length=12, description="Instead of the format's")] = []
-    closing_round: Annotated[bool, Field(description="Last round together")] = False
-    quorum: Annotated[int, Field(ge=1, le=26, description="Fewer answers pause it")] = 2
-    fallback_models: Annotated[ModelNames, Field(max_length=5, description="If a seat's model fails")] = []
+    phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []
+    closing_round: bool = False
+    quorum: Annotated[int, Field(ge=1, le=26, description="Or it pauses")] = 2
+    fallback_models: Annotated[ModelNames, Field(max_length=5, description="On failure")] = []
     on_window: OnWindow = "refuse"
     pause_when: Annotated[Breakpoints, Field(description=BREAKPOINTS_HELP)] = []
     limits: LimitsInput = LimitsInput()

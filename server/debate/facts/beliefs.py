@@ -18,6 +18,10 @@ SHARE_UNITS = 10_000
 """A share is a whole number of these, so that shares sum to exactly one."""
 
 
+ShareText = Annotated[str, Field(pattern=r"^(0\.[0-9]{4}|1\.0000)$")]
+"""A part of one, to four digits."""
+
+
 class Belief(Fact):
     """How likely a judge holds a position to be the right answer."""
 
@@ -29,7 +33,7 @@ class Share(Fact):
     """How likely a voter holds a position to be the right answer: a part of one, to four digits."""
 
     name: str  # a debater's; "" for none of the positions
-    share: Annotated[str, Field(pattern=r"^(0\.[0-9]{4}|1\.0000)$")]
+    share: ShareText
 
     @property
     def value(self) -> Fraction:
@@ -91,9 +95,14 @@ def build_shares(amounts: Mapping[str, Fraction]) -> tuple[Share, ...]:
     """Shares in proportion to amounts, of which one is more than zero."""
     parts = apportion(amounts, SHARE_UNITS)
     return tuple(
-        Share(name=name, share=f"{part // SHARE_UNITS}.{part % SHARE_UNITS:04}")
-        for name, part in parts.items()
+        Share(name=name, share=format_share(Fraction(part, SHARE_UNITS))) for name, part in parts.items()
     )
+
+
+def format_share(value: Fraction) -> str:
+    """A part of one, rounded to four digits: "0.7000"."""
+    units = round(value * SHARE_UNITS)
+    return f"{units // SHARE_UNITS}.{units % SHARE_UNITS:04}"
 
 
 def find_choice(shares: Sequence[Share]) -> str:
@@ -101,3 +110,26 @@ def find_choice(shares: Sequence[Share]) -> str:
     highest = max(share.value for share in shares)
     leaders = [share.name for share in shares if share.value == highest]
     return leaders[0] if len(leaders) == 1 else ""
+
+
+class TalkSkipped(Fact):
+    """The blind ballots agreed, and are the verdict: nobody argues, and no judge is asked."""
+
+    kind: Literal["talk_skipped"] = "talk_skipped"
+    round: Count
+    choice: str  # a debater's name
+    belief: ShareText  # pooled over the voters
+    families: tuple[str, ...]  # of the models that voted
+
+
+class Converged(Fact):
+    """The ballots after a round say that the talk need not go on."""
+
+    kind: Literal["converged"] = "converged"
+    round: Count
+    why: Literal[
+        "unmoved", "sure"
+    ]  # beliefs moved little and nobody names anything new; or they are high and firm
+    movement: ShareText | Literal[""] = ""  # the largest of a voter since its ballot before; "" where unknown
+    belief: ShareText  # in the position that leads, pooled over the voters
+    leader: str  # a debater's name; "" for none of the positions

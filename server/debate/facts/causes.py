@@ -23,6 +23,8 @@ EndCause = Literal[
     "settled",  # by the moderator
     "moderator_done",  # the moderator opened a round as the last one
     "terminate_when",  # the caller's predicate
+    "converged",  # private ballots say that nothing more comes of it
+    "skipped",  # blind ballots agreed before anybody spoke
     "consensus",  # a vote in a block of phases
     "block_limit",  # a block was held as often as it may be
     "phases_held",  # every phase was held
@@ -33,6 +35,8 @@ EndCause = Literal[
 
 END_CAUSE_TEXTS = {
     "moderator_done": "moderator done",
+    "converged": "the private ballots say that nothing more comes of it",
+    "skipped": "the blind ballots agreed before anybody spoke",
     "phases_held": "every phase was held",
     "block_limit": "the block of phases was held as often as it may be",
     "request": "concluded on request",

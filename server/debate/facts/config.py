@@ -11,6 +11,8 @@ Order = Literal["together", "declared", "moderated", "handoff"]
 OnWindow = Literal["refuse", "warn"]
 HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
+BallotMode = Literal["none", "blind", "rounds"]
+StopMode = Literal["off", "report", "on"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
 AnySeatKind = SeatKind | Literal["framer"]
@@ -138,10 +140,16 @@ class Phase(Fact):
     instruction: str = ""  # for custom phases: what the seats do in it
     block: Block | None = None  # the block that ends with it
     closes_talk: bool = False  # held after the last round of talk, unless that one was written together
+    is_private: bool = False  # its ballots decide nothing: they are compared with those before the talk
 
     @property
     def is_talk(self) -> bool:
         return self.participants == "debaters" and self.wants != "ballot"
+
+    @property
+    def is_vote(self) -> bool:
+        """Whether its ballots are votes, and are counted."""
+        return self.wants == "ballot" and not self.is_private
 
     @property
     def is_written_together(self) -> bool:

@@ -14,8 +14,10 @@ from server.debate.facts.beliefs import (
     Belief,
     Citation,
     ConsensusKind,
+    Converged,
     Criterion,
     Shares,
+    TalkSkipped,
     Vote,
     Wave,
     find_choice,
@@ -80,6 +82,9 @@ class Opened(Fact):
     moderator: config.Moderator | None = None
     referee: config.Officer | None = None
     synthesizer: config.Officer | None = None
+    ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
+    stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
+    skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
     handoff: config.HandoffMode = "structured"  # how the choice of the next speaker is read
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
@@ -213,6 +218,10 @@ class Balloted(Answer):
     position: str = ""  # in a sentence
     moved_by: Citation | None = None  # what moved it most; None for nothing, or before the talk
     would_check: str = ""  # the one fact that it would check
+    new_point: str = ""  # after a round: what was said in it that had not been said before; "" for nothing
+    open_point: str = (
+        ""  # after a round: what nobody answered yet, and the outcome depends on; "" for nothing
+    )
     informative: bool = True  # False: the model is too small for its beliefs to mean anything
 
     @property
@@ -358,7 +367,8 @@ AnswerEvent = PositionsFramed | RoundOpened | Spoke | Audited | RoundClosed | Ba
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
-RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff
+BallotEvent = TalkSkipped | Converged
+RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
 CourseEvent = CodeEvent | RoundEvent | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
+from server.debate.facts.beliefs import Converged, TalkSkipped
 from server.debate.facts.config import (
     FRAMER,
     MODERATOR,
@@ -53,6 +54,8 @@ class Debate:
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
     ballots: tuple[events.Balloted, ...] = ()
+    skipped: TalkSkipped | None = None
+    convergence: tuple[Converged, ...] = ()
     judgments: tuple[events.Judged, ...] = ()
     superseded: tuple[
         events.Judged | events.Balloted, ...
@@ -169,7 +172,11 @@ class Debate:
     def held_round_count(self) -> int:
         """Number of rounds of talk, without a last one that was concluded before anybody spoke in it."""
         talk = self.talk_rounds
-        is_empty = self.is_concluding and talk and all(turn.round != talk[-1] for turn in self.turns)
+        is_empty = (
+            (self.is_concluding or self.skipped)
+            and talk
+            and all(turn.round != talk[-1] for turn in self.turns)
+        )
         return len(talk) - bool(is_empty)
 
     @cached_property
@@ -225,16 +232,26 @@ class Debate:
         return tuple(fact for fact in self.round_events(round_number) if isinstance(fact, Spoke))
 
     def round_ballots(self, round_number: int) -> tuple[events.Balloted, ...]:
-        """The ballots of a round in the order of the seats, whatever order they arrived in."""
-        seats = phase_seats(self.setup, self.round_phase(round_number))
+        """The ballots of a round in the order of the seats, whatever order they arrived in; private ones last."""
+        seats = (*self.names, *judge_seats(self.setup))
         cast = [ballot for ballot in self.ballots if ballot.round == round_number]
-        return tuple(sorted(cast, key=lambda ballot: seats.index(ballot.seat)))
+        return tuple(sorted(cast, key=lambda ballot: (ballot.slot_index, seats.index(ballot.seat))))
+
+    @cached_property
+    def private_ballots(self) -> tuple[events.Balloted, ...]:
+        """Those that decide nothing by themselves, in the order of rounds, waves and seats."""
+        rounds = range(1, self.round + 1)
+        return tuple(b for number in rounds for b in self.round_ballots(number) if b.wave != "vote")
+
+    def round_votes(self, round_number: int) -> tuple[events.Balloted, ...]:
+        """Those of them that are counted."""
+        return tuple(ballot for ballot in self.round_ballots(round_number) if ballot.wave == "vote")
 
     @cached_property
     def votes(self) -> tuple[tuple[events.Balloted, ...], ...]:
-        """The ballots of each vote that was held."""
-        entered = (held.round for held in self.rounds if self.round_phase(held.round).wants == "ballot")
-        return tuple(map(self.round_ballots, entered))
+        """The ballots of each vote that was held, those that are counted."""
+        entered = (held.round for held in self.rounds if self.round_phase(held.round).is_vote)
+        return tuple(map(self.round_votes, entered))
 
     @cached_property
     def last_ballots(self) -> tuple[events.Balloted, ...]:

@@ -1,8 +1,18 @@
-"""The last words of a ballot: which positions it is shown in what order."""
+"""The last words of a ballot: what the voter is asked, and which positions it is shown in what order.
 
+A private ballot is a call of its own, in which a debater's model speaks for itself: without the seat's prompt and the
+notes to it, and, before the talk, without a transcript. What comes before the last words is the same as for every seat.
+"""
+
+from collections.abc import Iterator
+
+from server.debate.ballots.waves import BLIND_BALLOT, find_wave, is_private_ballot
+from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, phase_seats
 from server.debate.facts.text import clean_line
+from server.debate.prompts import wording
+from server.debate.prompts.material import render_direct_messages
 from server.debate.rules.decide import Call
 from server.debate.rules.schedule import current_model
 
@@ -14,7 +24,8 @@ def list_ballot_positions(debate: Debate, call: Call) -> list[str]:
     """
     labels = side_labels(debate)
     ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
-    voters = phase_seats(debate.setup, debate.round_phase(call.round))
+    is_private = is_private_ballot(call.slot_index)
+    voters = debate.names if is_private else phase_seats(debate.setup, debate.round_phase(call.round))
     by_model = sorted(voters, key=lambda seat: current_model(debate, seat))
     by = by_model.index(call.seat) % len(ordered)
     return ordered[by:] + ordered[:by]
@@ -27,3 +38,24 @@ def list_ballot_lines(debate: Debate, call: Call) -> list[str]:
         f"{labels[name]}. {clean_line(debate.debater(name).stance)}"
         for name in list_ballot_positions(debate, call)
     ]
+
+
+def is_blind_call(call: Call) -> bool:
+    """Whether the prompt has no transcript: nobody has spoken, or it is as if nobody had."""
+    return call.slot_index == BLIND_BALLOT
+
+
+def render_private_steps(debate: Debate, call: Call) -> Iterator[str]:
+    """What a private ballot asks before the positions: the same for every voter, but for the messages it knows."""
+    if debate.setup.instructions:
+        yield wording.quote_instruction(debate.setup.instructions)
+    if is_blind_call(call):
+        yield f"{wording.PRIVATE_BALLOT} {wording.BLIND_BALLOT} {wording.BALLOT_STEPS}"
+        return
+    for given in debate.find_interventions(InstructionGiven):
+        if not given.to and given.round < call.round:
+            yield wording.quote_instruction(given.text)
+    yield from render_direct_messages(debate, call)
+    role = f"You were {side_labels(debate)[call.seat]}, and do not answer as such."
+    after_round = f" {wording.AFTER_ROUND}" if find_wave(debate, call.slot_index) == "round" else ""
+    yield f"{wording.PRIVATE_BALLOT} {role} {wording.LATER_BALLOT} {wording.BALLOT_STEPS}{after_round}"

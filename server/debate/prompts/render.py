@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, assert_never
 
+from server.debate.ballots.waves import find_wave, is_private_ballot
 from server.debate.facts.config import CALLER, HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
@@ -28,7 +29,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
-from server.debate.prompts.ballots import list_ballot_lines
+from server.debate.prompts.ballots import is_blind_call, list_ballot_lines, render_private_steps
 from server.debate.prompts.material import find_answered_message, render_debater_material, render_research
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
@@ -78,7 +79,8 @@ class Prompt:
 
 def render_parts(debate: Debate, call: Call) -> tuple[str, str]:
     """What a seat is asked: (question, documents, positions and transcript; who it is and what it is to do)."""
-    body = [*render_preamble(debate, call), *render_transcript(debate, call)]
+    body = render_preamble(debate, call)
+    body += [] if is_blind_call(call) else render_transcript(debate, call)
     tail = list(render_tail(debate, call))
     if call.attempt > 1:
         detail = clean_line(slot_failures(debate, call.slot_key)[-1].detail)
@@ -118,7 +120,7 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
         case "judgment":
             schema = replies.judgment_schema(debate.setup.labels)
         case "ballot":
-            schema = replies.ballot_schema(debate.setup.labels)
+            schema = replies.ballot_schema(debate.setup.labels, find_wave(debate, call.slot_index))
         case "message":
             schema = replies.direct_message_schema(other_labels(debate, call))
         case "opening":
@@ -142,6 +144,10 @@ def other_labels(debate: Debate, call: Call) -> tuple[str, ...]:
 
 def render_tail(debate: Debate, call: Call) -> Iterator[str]:
     """The only part of a prompt that depends on its seat: who it is, its task in steps, the shape of the answer."""
+    if is_private_ballot(call.slot_index):
+        yield from render_private_steps(debate, call)
+        yield from render_answer_format(debate, call)
+        return
     own, replaces = find_own_prompt(debate, call.seat)
     if prompt := own or debate.setup.instructions or debate.seat_prompts.get(call.seat, ""):
         yield wording.quote_instruction(prompt)
@@ -240,7 +246,8 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
                 yield format_legend(debate, call.reading)
             is_ballot = call.task == "ballot"
             yield from list_ballot_lines(debate, call) if is_ballot else position_lines(debate, call.reading)
-            yield replies.json_instruction(call.task, debate.setup.labels)
+            wave = find_wave(debate, call.slot_index) if is_ballot else None
+            yield replies.json_instruction(call.task, debate.setup.labels, wave)
         case "message":
             yield f"The others: {', '.join(other_labels(debate, call))}."
             yield replies.json_instruction("message")
@@ -323,7 +330,7 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
     if call.task == "answer":
         message = find_answered_message(debate, call)
         return relabel(debate, message.text) if debate.is_active(message) else ""
-    if is_debater and "debaters" in debate.setup.hidden_from_seats:
+    if is_blind_call(call) or (is_debater and "debaters" in debate.setup.hidden_from_seats):
         return ""
     hides_round = is_debater and debate.round_phase(call.round).order == "together"
     numbers = range(call.round - hides_round, 0, -1)

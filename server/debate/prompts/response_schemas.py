@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from server.debate.facts.beliefs import Wave
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
 
@@ -21,8 +22,7 @@ RESPONSE_TEMPLATES: dict[str, str] = {
     '"winner": "a code word, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
     '"would_change": "the fact that would change it", "common_position": "text, empty if there is a winner"}}',
     "ballot": '{{"position": "what you hold, and why, in one sentence", "beliefs": {{{beliefs}, "none": percent}}, '
-    '"moved_by": "the code word and round of the turn that moved you most, such as {example}, or null", '
-    '"would_check": "the one fact that you would check"}}',
+    '"would_check": "the one fact that you would check"{more}}}',
     "message": '{"to": "a code word", "kind": "question, proposal or critique", "text": "the message"}',
     "opening": '{"briefing": "text or null", "new_angle": "text or null", "next_speakers": ["names, in order"], '
     '"done": true or false}',
@@ -31,12 +31,20 @@ RESPONSE_TEMPLATES: dict[str, str] = {
 }
 
 
-def json_instruction(task: str, labels: Sequence[str] = ()) -> str:
-    """The sentence that asks for JSON. `labels`: the positions to weigh, where there are any."""
+MOVED_BY = (
+    ', "moved_by": "the code word and round of the turn that moved you most, such as {example}, or null"'
+)
+ROUND_FIELDS = ', "new_point": "text or null", "open_point": "text or null"'
+
+
+def json_instruction(task: str, labels: Sequence[str] = (), wave: Wave | None = None) -> str:
+    """The sentence that asks for JSON. `labels`: the positions to weigh, where there are any. `wave`: of a ballot."""
     template = RESPONSE_TEMPLATES[task]
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
-        template = template.format(beliefs=beliefs, example=f"{labels[0]} 1")
+        more = "" if wave == "blind" else MOVED_BY.format(example=f"{labels[0]} 1")
+        more += ROUND_FIELDS if wave == "round" else ""
+        template = template.format(beliefs=beliefs, more=more)
     return f"Answer with JSON only: {template}"
 
 
@@ -81,13 +89,17 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def ballot_schema(labels: Sequence[str]) -> dict[str, Any]:
-    return object_schema(
-        position=text_schema(400),
-        beliefs=beliefs_schema(labels),
-        moved_by=nullable_schema(text_schema(60)),
-        would_check=text_schema(300),
-    )
+def ballot_schema(labels: Sequence[str], wave: Wave) -> dict[str, Any]:
+    fields = {
+        "position": text_schema(400),
+        "beliefs": beliefs_schema(labels),
+        "would_check": text_schema(300),
+    }
+    if wave != "blind":
+        fields["moved_by"] = nullable_schema(text_schema(60))
+    if wave == "round":
+        fields |= dict.fromkeys(("new_point", "open_point"), nullable_schema(text_schema(300)))
+    return object_schema(**fields)
 
 
 def beliefs_schema(labels: Sequence[str]) -> dict[str, Any]:

@@ -110,8 +110,8 @@ def render_round(debate: Debate, round_number: int, call: Call) -> str:
 def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tuple[TranscriptEvent, bool]]:
     """The events of a round for the prompt of this call, as `place_turns` has them."""
     phase = debate.round_phase(round_number)
-    is_private = phase.wants == "message" or (phase.order == "together" and round_number == debate.round)
-    hidden = is_debater_call(call) and is_private
+    is_being_written = phase.order == "together" and round_number == debate.round and call.task != "ballot"
+    hidden = is_debater_call(call) and (phase.wants == "message" or is_being_written)
     groups = () if hidden else order_turns(debate, round_number, call.reading)
     return place_turns(debate, round_number, groups)
 
@@ -251,7 +251,8 @@ def list_missing(debate: Debate, phases: Mapping[int, Phase]) -> list[str]:
     for_all = (n for n, phase in phases.items() if phase.is_talk and phase.order in ("together", "declared"))
     absent = [n for n in for_all if len({turn.seat for turn in debate.round_turns(n)}) < len(debate.names)]
     missing += [f"turns in {format_rounds(absent)} that were never made"] if absent else []
-    votes = [n for n, phase in phases.items() if phase.wants == "ballot" and n < debate.round]
+    missing += ["the debaters' private ballots"] if debate.setup.ballots != "none" else []
+    votes = [n for n, phase in phases.items() if phase.is_vote and n < debate.round]
     return missing + ([f"the ballots of {format_rounds(votes)}"] if votes else [])
 
 

@@ -113,6 +113,16 @@ LAST_ROUND_INSTRUCTION = (
     "This was the last round: if it is not settled, say in decision what you would do as things stand."
 )
 
+PRIVATE_BALLOT = (
+    "A private ballot, apart from the debate: no debater and no judge sees it. Vote for nobody's sake."
+)
+BLIND_BALLOT = "Nobody has spoken yet. Go by what you know and by the documents."
+LATER_BALLOT = "Go by what you hold to be right as things stand now; nobody asks you to agree."
+AFTER_ROUND = (
+    "new_point is a point of the round just held that nobody had made before; open_point is an attack that nobody has "
+    "answered yet and that the outcome depends on."
+)
+
 BALLOT_STEPS = "Say in percent how likely each position is the right answer, and none of them; together 100."
 
 REFEREE_STEPS = (

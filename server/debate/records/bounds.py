@@ -67,7 +67,9 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
     events.Audited: {"text": MAX_TURN_LENGTH},
     events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
-    events.Balloted: dict.fromkeys(("position", "would_check"), MAX_SENTENCE_LENGTH),
+    events.Balloted: dict.fromkeys(
+        ("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH
+    ),
     events.Judged: dict.fromkeys(
         ("verdict", "reasoning", "common_position", "would_change"), MAX_FIELD_LENGTH
     ),

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
-from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.commands.formats import FINAL_BALLOTS, FORMATS, PHASES
 from server.debate.commands.open import (
     MAX_BLOCK_ROUNDS,
     MAX_DEBATERS,
@@ -19,7 +19,7 @@ from server.debate.commands.open import (
     check_debaters,
     check_setup,
 )
-from server.debate.commands.phases import check_phase_sequence
+from server.debate.commands.phases import add_final_ballots, check_phase_sequence
 from server.debate.commands.positions import NO_FRAMER
 from server.debate.facts.config import CALLER, Fact, Framing, Phase
 from server.debate.facts.errors import InvalidRequestError, require
@@ -82,7 +82,8 @@ def check_typed_parts(setup: Opened) -> None:
         if part := getattr(setup, name):
             build_input(kind, part)
     build_documents([build_input(requests.DocumentInput, document) for document in setup.documents])
-    typed = {name: getattr(setup, name) for name in ("instructions", "handoff", "on_window", "quorum")}
+    same = ("instructions", "handoff", "on_window", "quorum", "ballots", "stop", "skip_if_agreed")
+    typed = {name: getattr(setup, name) for name in same}
     typed |= {"pause_when": list(map(str, setup.pause_when))}
     typed |= {"seed": setup.seed, "tags": list(setup.tags), "fallback_models": list(setup.fallback_models)}
     hidden = {
@@ -129,6 +130,9 @@ def check_phases(setup: Opened) -> None:
     talk = [phase for phase in setup.phases if phase.is_talk]
     closes = any(phase.closes_talk for phase in talk[:-1])
     require(not closes, "its talk goes on after it was closed.")
+    without = tuple(phase for phase in setup.phases if not phase.is_private)
+    phases = add_final_ballots(without) if setup.ballots != "none" else without
+    require(setup.phases == phases, "its phases and seats do not fit together.")
     row = FORMATS[setup.format]
     most = max(row.max_allowed_rounds, len(setup.phases))
     most = max(most, MAX_BLOCK_ROUNDS * any(phase.block for phase in setup.phases))
@@ -138,6 +142,8 @@ def check_phases(setup: Opened) -> None:
 
 def is_possible(phase: Phase) -> bool:
     """Whether a phase is a known one with the changes that are allowed, or a custom one with an instruction."""
+    if phase.is_private:
+        return phase == FINAL_BALLOTS.model_copy(update={"name": phase.name})
     known = PHASES.get(phase.name.rstrip(" 0123456789"))
     if phase.closes_talk and known != PHASES["closing"]:
         return False

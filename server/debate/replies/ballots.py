@@ -11,12 +11,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from server.debate.ballots.waves import BLIND_BALLOT, find_wave
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
-from server.debate.replies.extract import find_json, find_sections, normalize_key
+from server.debate.replies.extract import find_json, find_sections, normalize_key, normalize_name
+from server.debate.replies.findings import NO_SIDE
 from server.debate.replies.votes import resolve_vote
 from server.debate.rules.decide import Call
 
@@ -29,7 +31,8 @@ MAX_BELIEFS_LENGTH = 4_000
 ROUNDING = Fraction(3, 100)
 """How far from one the parts may sum: three positions at 33 percent leave one."""
 
-FIELDS = ("beliefs", "position", "moved_by", "would_check")
+ROUND_FIELDS = ("new_point", "open_point")
+FIELDS = ("beliefs", "position", "moved_by", "would_check", *ROUND_FIELDS)
 
 _NUMBER = r"\d{1,7}(?:[.,]\d{1,9})?"
 _AMOUNT = re.compile(rf"(?<![\w.,-])({_NUMBER})(?:\s?/\s?(\d{{1,7}}))?")
@@ -44,13 +47,18 @@ def parse_ballot(debate: Debate, call: Call, text: str, *, is_informative: bool)
         ValueError: there are no beliefs, or they are no parts of one whole; the text tells the voter what is wrong.
     """
     fields = find_ballot_fields(text)
+    is_after_round = find_wave(debate, call.slot_index) == "round"
     amounts = find_amounts(debate, call, fields["beliefs"])
     position = clean_sentence(fields.get("position")) or clean_sentence(fields.get("reasoning"))
     return {
+        "wave": find_wave(debate, call.slot_index),
         "beliefs": build_beliefs(debate, amounts, is_informative=is_informative),
         "position": position,
-        "moved_by": find_citation(debate, fields.get("moved_by")),
+        "moved_by": None
+        if call.slot_index == BLIND_BALLOT
+        else find_citation(debate, fields.get("moved_by")),
         "would_check": clean_sentence(fields.get("would_check")),
+        **{name: clean_claim(fields.get(name)) for name in ROUND_FIELDS if is_after_round},
     }
 
 
@@ -212,3 +220,9 @@ def flatten(value: Any) -> Iterable[Any]:
 def clean_sentence(value: Any) -> str:
     """A text field on one line, cleaned and cut; "" for what is missing or no text."""
     return collapse_whitespace(clean(value))[:MAX_SENTENCE_LENGTH] if isinstance(value, str) else ""
+
+
+def clean_claim(value: Any) -> str:
+    """A text field that says nothing where it says "none"."""
+    text = clean_sentence(value)
+    return "" if normalize_name(text) in NO_SIDE else text

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple, assert_never
 
+from server.debate.ballots.convergence import build_converged, find_convergence
+from server.debate.ballots.waves import has_last_ballots
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
 from server.debate.facts.events import (
@@ -74,7 +76,7 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
         return (build_phase_entered(debate, debate.setup.phases[0], None),)
     end = find_talk_end(debate, terminate_when)
     following = next_phase(debate, end)
-    ended = build_block_ended(debate, following, end)
+    ended = (*build_converged(debate), *build_block_ended(debate, following, end))
     verdict: tuple[Event, ...] = ()
     if debate.verdict is None and (following is None or following.participants == "synthesizer"):
         verdict = build_verdict_events(debate)
@@ -89,6 +91,8 @@ def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -
     """Why the talk is over after this round; None while it goes on."""
     phase, entered = debate.phase, debate.rounds[-1]
     assert phase is not None
+    if debate.skipped:
+        return TalkEnd("skipped")
     if entered.because:
         return TalkEnd(entered.because, entered.detail)
     if concluded := debate.find_interventions(TalkConcluded):
@@ -196,6 +200,7 @@ def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> End
         "max_turns": 0 < debate.max_turns <= len(debate.turns),
         "max_rounds": debate.talk_round_count >= debate.max_rounds and bool(following and following.is_talk),
         "moderator_done": cause == "moderator_done",
+        "converged": debate.setup.stop == "on" and find_convergence(debate) is not None,
     }
     if cause := next((cause for cause, holds in causes.items() if holds), None):
         return cause
@@ -206,7 +211,10 @@ def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
     """The phase of the next round; None after the last."""
     phases, phase = debate.setup.phases, debate.phase
     assert phase is not None
-    later = phases[phases.index(phase) + 1 :]
+    has_all = has_last_ballots(debate)
+    later = tuple(p for p in phases[phases.index(phase) + 1 :] if not (p.is_private and has_all))
+    if debate.skipped:
+        return next((phase for phase in later if phase.participants == "synthesizer"), None)
     if end:
         return next(
             (phase for phase in later if not phase.is_talk or is_closing_due(debate, phase, end)), None
@@ -264,7 +272,7 @@ def find_block_end(debate: Debate, phase: Phase) -> EndCause | None:
 def count_last_vote(debate: Debate) -> Count:
     """The count of the last vote, counted as every vote is. Every pass of a block until consensus holds one."""
     phases = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
-    seats = phase_seats(debate.setup, next(phase for phase in phases if phase.wants == "ballot"))
+    seats = phase_seats(debate.setup, next(phase for phase in phases if phase.is_vote))
     votes = tuple(compute_ballot_vote(debate, seat) for seat in seats)
     return count_votes(list_seats(debate, votes), threshold=debate.threshold)
 

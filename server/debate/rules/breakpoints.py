@@ -109,6 +109,8 @@ def is_before_verdict(debate: Debate, events: tuple[Event, ...]) -> bool:
 
 
 def makes_verdict(setup: Opened, phase: Phase) -> bool:
+    if phase.is_private:
+        return False
     if phase.wants == "ballot":
         return verdict_source(setup) in ("ballots", "swing") and phase == last_ballot_phase(setup)
     return not phase.is_talk

@@ -8,9 +8,15 @@ An unknown price is not zero.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from server.debate.ballots.waves import (
+    count_waves,
+    joins_final_wave,
+    list_blind_voters,
+    list_later_voters,
+)
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened, PhaseEntered
@@ -108,8 +114,10 @@ def reserved_for_verdict(debate: Debate, phase: Phase | None = None) -> int:
         if not phase_ahead.is_talk:
             seats += list_phase_answers(setup, phase_ahead)
     is_closing = debate.is_concluding or open_slots(debate) == (CLOSING_SLOT,)
+    is_talk_ahead = here < 0 or any(later.is_talk for later in setup.phases[here:])
+    seats += debate.names if is_talk_ahead and joins_final_wave(setup) else []
     seats += [MODERATOR] if verdict_source(setup) == "moderator" and not is_closing else []
-    return sum(is_model_seat(debate, seat) for seat in seats)
+    return count_model_seats(debate, seats)
 
 
 def list_phase_answers(setup: Opened, phase: Phase) -> list[str]:
@@ -146,7 +154,18 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     officers = int(asks_moderator and phase.order == "moderated")
     if asks_moderator and moderator and moderator.closes:
         officers += verdict_source(setup) != "moderator"
-    return turns + officers + (setup.referee is not None and current_model(debate, REFEREE) != CALLER)
+    waves = count_round_waves(debate, entered) * count_model_seats(debate, debate.names)
+    return waves + turns + officers + (setup.referee is not None and current_model(debate, REFEREE) != CALLER)
+
+
+def count_round_waves(debate: Debate, entered: PhaseEntered) -> int:
+    """How often the debaters are asked in private in a round of talk."""
+    begun = replace(debate, rounds=(*debate.rounds, entered))
+    return bool(list_blind_voters(begun)) + bool(list_later_voters(begun))
+
+
+def count_model_seats(debate: Debate, seats: Iterable[str]) -> int:
+    return sum(is_model_seat(debate, seat) for seat in seats)
 
 
 def estimate_next_call(debate: Debate, turns_ahead: int = 0) -> tuple[int, int]:
@@ -308,7 +327,7 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     setup = debate.setup
 
     def count(*seats: str) -> int:
-        return sum(is_model_seat(debate, seat) for seat in seats) if of_models else len(seats)
+        return count_model_seats(debate, seats) if of_models else len(seats)
 
     speakers = count(*debate.names)
     passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
@@ -324,7 +343,14 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     reviewing += count(REFEREE) if setup.referee else 0
     leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
     framing = count(FRAMER) if setup.framer else 0
-    return framing + count_turns(debate) * speakers // len(debate.names) + answers + leading + deciding
+    return (
+        framing
+        + count_waves(debate) * speakers
+        + count_turns(debate) * speakers // len(debate.names)
+        + answers
+        + leading
+        + deciding
+    )
 
 
 def estimate(debate: Debate) -> Estimate:

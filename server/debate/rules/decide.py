@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.facts.config import CALLER, FRAMER, MAX_PROMPT_LENGTH, SeatPrompt
 from server.debate.facts.errors import require_length
 from server.debate.facts.events import (
@@ -151,12 +152,13 @@ def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:
         return Wait(debate.paused.reason)
     if reason := find_quorum_shortfall(debate):
         return Record(events_after_quorum_shortfall(debate, reason, elapsed))
-    calls = pending_calls(debate)
+    skipped = build_talk_skipped(debate)
+    calls = () if skipped else pending_calls(debate)
     if model_calls := tuple(call for call in calls if call.model != CALLER):
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
-    following = build_default_positions(debate) or build_fallback_round_plan(debate)
+    following = skipped or build_default_positions(debate) or build_fallback_round_plan(debate)
     predicate = code.terminate_when
     following = following or build_predicate_lost(debate, predicate) or advance(debate, predicate)
     following = events_before_round(debate, following[-1], elapsed) or following
@@ -324,6 +326,8 @@ def pending_calls(debate: Debate) -> tuple[Call, ...]:
 @once
 def due_slots(debate: Debate) -> tuple[Slot, ...]:
     phase = debate.phase
+    if debate.skipped and debate.skipped.round == debate.round:
+        return ()
     concluded = debate.is_concluding and phase and phase.is_talk
     return final_closing_slots(debate) if concluded else open_slots(debate)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import SYNTHESIZER, Phase
 from server.debate.facts.events import Task
 from server.debate.facts.state import Debate, judge_seats, once
@@ -76,7 +77,11 @@ def find_unheard(debate: Debate) -> tuple[str, ...]:
     """
     if debate.is_concluding or not debate.failures:
         return ()
-    asked = [failure for failure in debate.failures if failure.seat in debate.names]
+    asked = [
+        failure
+        for failure in debate.failures
+        if failure.seat in debate.names and not is_private_ballot(failure.slot_index)
+    ]
     failed = {failure.seat for failure in asked if debate.round_phase(failure.round).is_talk}
     heard = {turn.seat for turn in debate.turns} | debate.unheard
     return tuple(name for name in debate.names if name in failed - heard)
@@ -84,7 +89,7 @@ def find_unheard(debate: Debate) -> tuple[str, ...]:
 
 def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]:
     """(the slots that count, how many of their seats must answer)."""
-    slots = round_slots(debate)
+    slots = tuple(slot for slot in round_slots(debate) if not is_private_ballot(slot.index))
     if phase.is_judgment:
         return slots, min(debate.setup.judges.quorum, len(judge_seats(debate.setup)))
     if phase.participants == "synthesizer":
@@ -93,6 +98,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
         return slots, 0 if has_only_bad_replies else 1
     decides = verdict_source(debate.setup)
     if phase.wants == "ballot":
+        # Private ballots decide nothing: the debate goes on without them.
         counts = debate.setup.counting or (decides == "ballots" and phase == last_ballot_phase(debate.setup))
         enough = min(debate.setup.judges.quorum, len(slots)) if phase.participants == "judges" else 1
         return slots, enough if counts else 0

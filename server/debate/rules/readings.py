@@ -1,11 +1,16 @@
-"""The order in which a judge reads the turns of a round, first and second time."""
+"""The order in which a judge reads the turns of a round, and what of the talk could have decided by itself."""
 
+from collections import Counter
 from itertools import chain
 
+from server.debate.facts.config import CALLER
 from server.debate.facts.events import Spoke
-from server.debate.facts.interventions import NoteAdded
+from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.facts.labels import SECOND_READING
 from server.debate.facts.state import Debate
+
+LENGTH_RATIO = 2
+"""How much longer than any other the turns of a winner are where their length is a caution."""
 
 
 def order_turns(debate: Debate, round_number: int, reading: int) -> tuple[tuple[Spoke, ...], ...]:
@@ -42,3 +47,37 @@ def find_fixed_ends(debate: Debate) -> list[str]:
         orders = [order_turns(debate, held, reading) for reading in (1, SECOND_READING)] if held else []
         ends += [end] if len({order[index][index].seat for order in orders}) == 1 else []
     return ends
+
+
+def find_talk_caps(debate: Debate) -> list[str]:
+    """What was wrong with the talk: sides without a voice, uneven numbers of turns."""
+    counts = Counter(turn.seat for turn in debate.turns if turn.act == "argument" and debate.is_active(turn))
+    caps = []
+    if counts and (unheard := [name for name in debate.names if not counts[name]]):
+        caps.append(f"Never heard: {', '.join(unheard)}. Nobody argued their side.")
+    everybody = all(phase.order in ("together", "declared") for phase in debate.setup.phases if phase.is_talk)
+    if not caps and len({counts[name] for name in debate.names}) > 1:
+        by_budget = any(made.cause == "budget" for made in debate.find_interventions(TalkConcluded))
+        if everybody or by_budget:
+            listed = ", ".join(f"{name} {counts[name]}" for name in debate.names)
+            why = "A budget cut the talk, and turns" if by_budget else "Turns"
+            caps.append(f"{why} are uneven: {listed}.")
+    return caps
+
+
+def find_length_caps(debate: Debate, ahead: str) -> list[str]:
+    """Whether the side ahead wrote far more than any other: judges like length (Saito et al., arXiv 2310.10076)."""
+    lengths = dict.fromkeys(debate.names, 0)
+    for turn in debate.turns:
+        lengths[turn.seat] += len(turn.text) * debate.is_active(turn)
+    own, longest = lengths.pop(ahead, 0), max(lengths.values())
+    if own < LENGTH_RATIO * longest:
+        return []
+    return [
+        f"{ahead} wrote {own:,} characters, and nobody else more than {longest:,}: length could have decided."
+    ]
+
+
+def find_speaker_models(debate: Debate, name: str) -> set[str]:
+    """The models that wrote a debater's turns. Who writes those of a caller is unknown."""
+    return {turn.usage.model for turn in debate.turns if turn.seat == name} - {CALLER}

@@ -14,6 +14,8 @@ speakers, the slots follow from that choice, which is an event of the debate.
     judges       [judge 1, judge 2 … each in one order or in both]
     synthesizer  [synthesizer]
 
+Private ballots (`waves`) come before the first turns, after the turns of a round, and with those who decide.
+
 After the turns of a round follow [referee] and [closing moderator], where the debate has them.
 """
 
@@ -21,11 +23,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from server.debate.ballots.waves import (
+    BLIND_BALLOT,
+    LATER_BALLOT,
+    is_private_ballot,
+    list_blind_voters,
+    list_later_voters,
+)
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
 from server.debate.facts.events import Failed, Opened, Task
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate, count_passes, judge_seats, once, phase_seats, seat_kind
+from server.debate.facts.state import Debate, judge_seats, once, phase_seats, seat_kind
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""
@@ -57,16 +66,29 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     phase = debate.phase
     if phase is None:
         return ((FRAMING_SLOT,),) if debate.setup.needs_framing else ()
+    blind = tuple(Slot(name, BLIND_BALLOT, "ballot") for name in list_blind_voters(debate))
+    groups = build_talk_groups(debate, phase) if phase.is_talk else build_deciding_groups(debate, phase)
+    if blind and phase.order == "together" and not has_to_wait(debate):
+        return ((*blind, *groups[0]), *groups[1:])
+    return (blind, *groups) if blind else groups
+
+
+def has_to_wait(debate: Debate) -> bool:
+    """Whether round 1 begins only with all blind ballots: they may be the verdict, or a caller writes one by one."""
+    models = {current_model(debate, name) for name in debate.names}
+    return debate.setup.skip_if_agreed or CALLER in models
+
+
+def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
+    """Whoever votes, judges or writes the result, and whoever is asked in private at the same time."""
+    private = tuple(Slot(name, LATER_BALLOT, "ballot") for name in list_later_voters(debate))
     if phase.is_judgment:
-        return (judge_slots(debate.setup),)
+        return ((*judge_slots(debate.setup), *private),)
     if phase.participants == "synthesizer":
-        return ((Slot(SYNTHESIZER, 0, "deliverable"),),)
-    if phase.wants == "ballot":
-        return (tuple(Slot(seat, 0, "ballot") for seat in phase_seats(debate.setup, phase)),)
-    if phase.wants == "message":
-        spoken = build_message_groups(debate)
-        return (*spoken, *build_review_groups(debate.setup, spoken))
-    return build_talk_groups(debate, phase)
+        return ((Slot(SYNTHESIZER, 0, "deliverable"), *private),)
+    if phase.is_private:
+        return (private,) if private else ()
+    return ((*(Slot(seat, 0, "ballot") for seat in phase_seats(debate.setup, phase)), *private),)
 
 
 def expects_closing_round(setup: Opened) -> bool:
@@ -98,14 +120,17 @@ def build_message_groups(debate: Debate) -> SlotGroups:
 
 
 def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
-    """The turns of a round, with the slots of moderator and referee before and after them."""
+    """The turns of a round, with the slots of moderator, voters and referee before and after them."""
     opening = ((Slot(MODERATOR, 0, "opening"),),)
     if phase.order == "moderated" and debate.round_plan(debate.round) is None:
         return opening
     spoken = build_turn_groups(debate, phase)
-    spoken = spoken if phase.closes_talk else apply_turn_limit(debate, spoken)
+    if phase.wants == "argument" and not phase.closes_talk:
+        spoken = apply_turn_limit(debate, spoken)
     before = opening if phase.order == "moderated" else ()
-    return (*before, *spoken, *build_review_groups(debate.setup, spoken))
+    voters = list_later_voters(debate) if spoken else ()
+    ballots = (tuple(Slot(name, LATER_BALLOT, "ballot") for name in voters),) if voters else ()
+    return (*before, *spoken, *ballots, *build_review_groups(debate.setup, spoken))
 
 
 def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
@@ -117,6 +142,8 @@ def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
 
 def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
     names = debate.names
+    if phase.wants == "message":
+        return build_message_groups(debate)
     if phase.order == "together":
         return (tuple(Slot(name, 0, "argument") for name in names),)
     if phase.order == "handoff":
@@ -157,6 +184,10 @@ def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
         return False
     if any(failure.cause == "late" for failure in failures):
         return True  # no other model has more time
+    if is_private_ballot(slot_key[1]) and failures[-1].cause in REPAIRABLE_CAUSES:
+        return has_final_failure(
+            failures
+        )  # whoever speaks well may go on speaking: no other model takes its seat
     seat, _ = slot_key
     all_failed = all((seat, model) in debate.failed_models for model in candidate_models(debate, seat))
     return all_failed and has_final_failure(failures)
@@ -195,11 +226,11 @@ def verdict_source(setup: Opened) -> str:
         return "judges"
     if setup.moderator and setup.moderator.closes:
         return "moderator"
-    return "ballots" if any(phase.wants == "ballot" for phase in setup.phases) else ""
+    return "ballots" if any(phase.is_vote for phase in setup.phases) else ""
 
 
 def last_ballot_phase(setup: Opened) -> Phase | None:
-    return next((phase for phase in reversed(setup.phases) if phase.wants == "ballot"), None)
+    return next((phase for phase in reversed(setup.phases) if phase.is_vote), None)
 
 
 def find_voters(setup: Opened) -> tuple[str, ...]:
@@ -222,18 +253,6 @@ def final_closing_slots(debate: Debate) -> tuple[Slot, ...]:
         return ()
     needed = verdict_source(debate.setup) == "moderator" and is_open(debate, CLOSING_SLOT)
     return (CLOSING_SLOT,) if needed else ()
-
-
-def is_talk_over(debate: Debate) -> bool:
-    """Whether only ballots, judging and synthesis remain."""
-    phase = debate.phase
-    if phase is None:
-        return False
-    phases = debate.setup.phases
-    over = debate.is_concluding or (bool(debate.rounds[-1].because) and not phase.is_talk)
-    held = sum(entered.phase == phase.name for entered in debate.rounds)
-    repeats = held < count_passes(phases, phase)
-    return over or not (repeats or any(later.is_talk for later in phases[phases.index(phase) :]))
 
 
 def seat_models(setup: Opened) -> dict[str, str]:

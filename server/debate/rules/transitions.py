@@ -1,11 +1,9 @@
 """How events change a debate.
 
-1. `apply` is the only way to change a debate. An event that is not possible raises `IllegalEvent`, and the
-   debate is unchanged.
+1. `apply` is the only way to change a debate. What is not possible raises `IllegalEvent` and changes nothing.
 2. No state says "in progress". What is under way is what is due and unanswered (`decide.pending_calls`), so
    that a crash at any instant leaves nothing to clean up.
-3. An answer is accepted as long as its slot is open, in a paused debate and a concluded talk too: it was
-   paid for.
+3. An answer is accepted as long as its slot is open, in a paused debate and a concluded talk too: it was paid for.
 4. Answers of a group arrive in any order. Whatever depends on order uses `PhaseEntered.order` or the seats.
 5. The speakers are recorded before anybody is called: `PhaseEntered.order`, `RoundOpened`, `HandedOff`.
 """
@@ -14,6 +12,9 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, assert_never
 
+from server.debate.ballots import convergence
+from server.debate.ballots.waves import is_private_ballot
+from server.debate.facts.beliefs import Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
 from server.debate.facts.events import (
     Audited,
@@ -59,6 +60,7 @@ from server.debate.rules import breakpoints, framing
 from server.debate.rules.advance import apply_code_event, can_follow, find_code_problem
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
+    REPAIRABLE_CAUSES,
     Slot,
     current_model,
     final_closing_slots,
@@ -106,17 +108,18 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case DefaultPlanUsed():
             check_round_plan(debate, event)
             check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
-            return replace(
-                debate,
-                answered_slots=debate.answered_slots | {(MODERATOR, 0)},
-                transcript_events=(*debate.transcript_events, event),
-            )
+            answered = debate.answered_slots | {(MODERATOR, 0)}
+            added = (*debate.transcript_events, event)
+            return replace(debate, answered_slots=answered, transcript_events=added)
         case BlockEnded():
             return apply_block_ended(debate, event)
         case PredicateLost() | PromptsComputed() | PromptFunctionsLost():
             problem = find_code_problem(debate, event)
             check(not problem, problem)
             return apply_code_event(debate, event)
+        case TalkSkipped() | Converged():
+            check(convergence.is_due(debate, event), "it does not follow from the ballots")
+            return convergence.add_ballot_event(debate, event)
         case HandedOff():
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))
@@ -154,8 +157,7 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             return fill_slot(debate, event, transcript_events=added, turns=turns)
         case Balloted():
             check_open_slot(debate, event, "ballot")
-            check_ballot(debate, event)
-            return apply_vote(debate, event)
+            return apply_ballot(debate, event)
         case Judged():
             check_open_slot(debate, event, "judgment")
             for name in (
@@ -182,17 +184,16 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             assert_never(event)
 
 
-def check_ballot(debate: Debate, event: Balloted) -> None:
-    names = tuple(share.name for share in event.beliefs)
-    check(names == (*debate.names, ""), "its beliefs are not one for each position and none")
-    cited = event.moved_by
-    turns = {(turn.seat, turn.round) for turn in debate.turns}
-    check(cited is None or (cited.seat, cited.round) in turns, "it was moved by a turn that was never made")
+def apply_ballot(debate: Debate, event: Balloted) -> Debate:
+    problem = convergence.find_ballot_problem(debate, event)
+    check(not problem, problem)
+    return apply_vote(debate, event)
 
 
 def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
     """Add a vote. One whose prompt still showed a turn that was retracted meanwhile is paid for, and asked again."""
-    if event.seen < debate.retracted_at:
+    showed_turns = not (isinstance(event, Balloted) and event.wave == "blind")
+    if event.seen < debate.retracted_at and showed_turns:
         return replace(debate, superseded=(*debate.superseded, event))
     if isinstance(event, Judged):
         return fill_slot(debate, event, judgments=(*debate.judgments, event))
@@ -253,7 +254,10 @@ def apply_failed(debate: Debate, event: Failed) -> Debate:
     )
     model = event.model or current_model(debate, event.seat)
     # A model that was too late for this round may be in time for the next.
-    if event.cause != "late" and has_final_failure(slot_failures(after, (event.seat, event.slot_index))):
+    is_bad_ballot = is_private_ballot(event.slot_index) and event.cause in REPAIRABLE_CAUSES
+    if event.cause == "late" or is_bad_ballot:
+        return after
+    if has_final_failure(slot_failures(after, (event.seat, event.slot_index))):
         return replace(after, failed_models=debate.failed_models | {(event.seat, model)})
     return after
 
@@ -295,21 +299,14 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
 
 def supersede_votes(debate: Debate) -> Debate:
     """The votes of this round do not count: they were given on a transcript with a turn that was retracted."""
-    phase = debate.phase
-    if phase is None or phase.is_talk or phase.participants == "synthesizer":
-        return debate
-    judgments = tuple(vote for vote in debate.judgments if vote.round != debate.round)
-    ballots = tuple(vote for vote in debate.ballots if vote.round != debate.round)
+    read = [vote for vote in debate.judgments if vote.round == debate.round]
+    cast = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
     return replace(
         debate,
-        judgments=judgments,
-        ballots=ballots,
-        superseded=(
-            *debate.superseded,
-            *debate.judgments[len(judgments) :],
-            *debate.ballots[len(ballots) :],
-        ),
-        answered_slots=frozenset(),
+        judgments=tuple(vote for vote in debate.judgments if vote not in read),
+        ballots=tuple(vote for vote in debate.ballots if vote not in cast),
+        superseded=(*debate.superseded, *read, *cast),
+        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in (*read, *cast)},
     )
 
 
@@ -379,7 +376,8 @@ def find_handoff_turn(debate: Debate, event: HandedOff | HandoffFailed) -> Spoke
 def check_verdict(debate: Debate, event: Concluded) -> None:
     phase, source = debate.phase, verdict_source(debate.setup)
     check(debate.verdict is None, "there is a verdict already")
-    check(phase is not None and (source != "judges" or phase.is_judgment), "nobody was heard who decides")
+    is_due = phase is not None and (source != "judges" or phase.is_judgment or debate.skipped)
+    check(bool(is_due), "nobody was heard who decides")
     check((event,) == build_verdict_events(debate), "it does not follow from the votes")
 
 

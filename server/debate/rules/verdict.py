@@ -9,15 +9,15 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
-from server.debate.facts.beliefs import ConsensusKind, Vote
-from server.debate.facts.config import CALLER, LedgerExtract
+from server.debate.facts.beliefs import ConsensusKind, TalkSkipped, Vote
+from server.debate.facts.config import LedgerExtract
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.families import family
-from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
 from server.debate.rules.counting import (
+    CLEAR_MARGIN,
     SYNTHESIS,
     UNKNOWN_WEIGHT,
     Count,
@@ -25,11 +25,13 @@ from server.debate.rules.counting import (
     classify_support,
     count_votes,
 )
-from server.debate.rules.readings import find_fixed_ends
+from server.debate.rules.readings import (
+    find_fixed_ends,
+    find_length_caps,
+    find_speaker_models,
+    find_talk_caps,
+)
 from server.debate.rules.schedule import candidate_models, current_model, find_voters, verdict_source
-
-LENGTH_RATIO = 2
-"""How much longer than any other the turns of a winner are where their length is a caution."""
 
 LOST_ORDER = "found for another side when positions, labels and order were turned"
 
@@ -37,6 +39,9 @@ LOST_ORDER = "found for another side when positions, labels and order were turne
 @once
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     """The verdict by the debate's counting rule; () where it ends without one."""
+    if debate.skipped:
+        found = build_skipped_verdict(debate, debate.skipped)
+        return (found.model_copy(update={"consensus": find_consensus(debate, found)}),)
     rule = verdict_source(debate.setup)
     if not rule:
         return ()
@@ -51,6 +56,22 @@ def find_consensus(debate: Debate, found: Concluded) -> ConsensusKind | Literal[
     side = found.winner or SYNTHESIS
     seats = list_seats(debate, found.votes)
     return classify_support(seats, side) if seats else "settled"
+
+
+def build_skipped_verdict(debate: Debate, skipped: TalkSkipped) -> Concluded:
+    """The verdict of blind ballots that agree. Each voter was asked once, so that it is never decided."""
+    ballots = [ballot for ballot in debate.private_ballots if ballot.wave == "blind"]
+    votes = tuple(
+        Vote(judge=name, winner=skipped.choice, margin=CLEAR_MARGIN, weight=seat_weight(debate, name))
+        for name in debate.names
+    )
+    number = count_of(len(ballots), "blind ballot")
+    return build_conclusion(
+        count_panel(debate, votes),
+        votes,
+        f"All {number}, given before anybody spoke, are for: {debate.debater(skipped.choice).stance}",
+        name_sides(debate, ballots[0].position),
+    )
 
 
 def build_judges_verdict(debate: Debate) -> Concluded:
@@ -126,11 +147,14 @@ def find_rated_model(debate: Debate, seat: str, answered: str) -> str:
 
 def find_ledger(debate: Debate) -> LedgerExtract | None:
     """What is known of those who vote: the ledger is about judges who read twice, not about voters."""
-    return debate.setup.ledger if verdict_source(debate.setup) == "judges" else None
+    are_judges = verdict_source(debate.setup) == "judges" and not debate.skipped
+    return debate.setup.ledger if are_judges else None
 
 
 def has_answered(debate: Debate, voter: str) -> bool:
     """Whether a voter gave every reading that was asked for, or its last ballot."""
+    if debate.skipped:
+        return True
     if verdict_source(debate.setup) != "judges":
         return any(ballot.seat == voter for ballot in debate.last_ballots)
     expected = 2 if debate.setup.judges.both_orders else 1
@@ -139,6 +163,11 @@ def has_answered(debate: Debate, voter: str) -> bool:
 
 def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
     """Why the verdict for the side ahead is at most leaning, each as a sentence; [] where nothing caps it."""
+    if debate.skipped:
+        families = ", ".join(debate.skipped.families)
+        return [
+            f"Nobody argued and no judge was asked: blind ballots of different families ({families}) agreed."
+        ]
     caps = find_talk_caps(debate)
     if verdict_source(debate.setup) != "judges":
         caps.append(
@@ -162,43 +191,10 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
     return caps
 
 
-def find_talk_caps(debate: Debate) -> list[str]:
-    """What was wrong with the talk: sides without a voice, uneven numbers of turns."""
-    counts = Counter(turn.seat for turn in debate.turns if turn.act == "argument" and debate.is_active(turn))
-    caps = []
-    if counts and (unheard := [name for name in debate.names if not counts[name]]):
-        caps.append(f"Never heard: {', '.join(unheard)}. Nobody argued their side.")
-    everybody = all(phase.order in ("together", "declared") for phase in debate.setup.phases if phase.is_talk)
-    if not caps and len({counts[name] for name in debate.names}) > 1:
-        by_budget = any(made.cause == "budget" for made in debate.find_interventions(TalkConcluded))
-        if everybody or by_budget:
-            listed = ", ".join(f"{name} {counts[name]}" for name in debate.names)
-            why = "A budget cut the talk, and turns" if by_budget else "Turns"
-            caps.append(f"{why} are uneven: {listed}.")
-    return caps
-
-
-def find_length_caps(debate: Debate, ahead: str) -> list[str]:
-    """Whether the side ahead wrote far more than any other: judges like length (Saito et al., arXiv 2310.10076)."""
-    lengths = dict.fromkeys(debate.names, 0)
-    for turn in debate.turns:
-        lengths[turn.seat] += len(turn.text) * debate.is_active(turn)
-    own, longest = lengths.pop(ahead, 0), max(lengths.values())
-    if own < LENGTH_RATIO * longest:
-        return []
-    return [
-        f"{ahead} wrote {own:,} characters, and nobody else more than {longest:,}: length could have decided."
-    ]
-
-
-def find_speaker_models(debate: Debate, name: str) -> set[str]:
-    """The models that wrote a debater's turns. Who writes those of a caller is unknown."""
-    return {turn.usage.model for turn in debate.turns if turn.seat == name} - {CALLER}
-
-
 def find_voter_model(debate: Debate, voter: str) -> str:
     """The model that answered for a voter, or the one that is asked."""
-    given = (vote for vote in (*debate.judgments, *debate.last_ballots) if vote.seat == voter)
+    decisive = debate.private_ballots if debate.skipped else (*debate.judgments, *debate.last_ballots)
+    given = (vote for vote in decisive if vote.seat == voter)
     return next((vote.usage.model for vote in given), current_model(debate, voter))
 
 

@@ -6,6 +6,7 @@ caller's own answers are in. The record has them all the time, and so has its ex
 
 from dataclasses import replace
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Event, Failed, SlotEvent
 from server.debate.facts.interventions import ModelReplaced
@@ -33,6 +34,14 @@ def find_blind_answers(debate: Debate) -> frozenset[AnswerKey]:
     return frozenset((debate.round, slot.seat, slot.index) for slot in next(together, ()))
 
 
+def find_private_ballots(debate: Debate) -> frozenset[AnswerKey]:
+    """Private ballots of a debate in which a caller has a seat, which are shown when it has ended."""
+    if debate.ended or not has_callers_seat(debate):
+        return frozenset()
+    cast = (*debate.private_ballots, *debate.superseded)
+    return frozenset((b.round, b.seat, b.slot_index) for b in cast if is_private_ballot(b.slot_index))
+
+
 def is_blind(event: Event, blind: frozenset[AnswerKey]) -> bool:
     return isinstance(event, SlotEvent) and (event.round, event.seat, event.slot_index) in blind
 
@@ -45,7 +54,7 @@ def list_blind_seats(debate: Debate) -> list[str]:
 
 def hide_blind_answers(debate: Debate) -> Debate:
     """The debate without these answers, and without what is told of those that could not be used."""
-    blind = find_blind_answers(debate)
+    blind = find_blind_answers(debate) | find_private_ballots(debate)
     if not blind:
         return debate
 

@@ -20,7 +20,7 @@ from server.debate.facts.events import (
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.rules.schedule import current_model, seat_models
-from server.debate.views.blind import find_blind_answers, is_blind
+from server.debate.views.blind import find_blind_answers, find_private_ballots, is_blind
 from server.debate.views.state import StoredDebate
 
 EVENT_NAMES: dict[str, str] = {
@@ -43,6 +43,8 @@ EVENT_NAMES: dict[str, str] = {
     "round_closed": "agent_message",
     "balloted": "vote",
     "judged": "vote",
+    "talk_skipped": "convergence",
+    "converged": "convergence",
     "concluded": "verdict",
     "synthesized": "agent_message",
     **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
@@ -162,6 +164,8 @@ def count_json(row: dict[str, Any]) -> int:
 def is_hidden(debate: Debate, event: Event) -> bool:
     """Whether clients may not see an answer, because of its seat, in this debate."""
     hidden = debate.setup.hidden_from_client
+    if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
+        return True
     return isinstance(event, AnswerEvent | Researched) and seat_kind(event.seat) in hidden
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import Debater, SeatKind
@@ -44,6 +45,8 @@ END_REASONS: dict[str, str] = {
     "moderator_done": "the moderator ended the talk",
     "terminate_when": "its condition for ending was met",
     "consensus": "a vote found consensus",
+    "converged": "the private ballots say that nothing more comes of it",
+    "skipped": "the blind ballots agreed before anybody spoke",
     "block_limit": "its phases were held as often as they may be",
 }
 """Reasons for the end of the talk that are no texts."""
@@ -75,12 +78,12 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
 
 def round_lines(debate: Debate, round_number: int) -> list[str]:
     debate = name_debate(debate)
-    lines = talk_lines(debate, round_number)
-    for ballot in debate.round_ballots(round_number):
-        if is_visible(debate, seat_kind(ballot.seat)):
-            choice = ballot.choice or "no side"
-            lines.append(f"\n*{ballot.seat} votes for {choice}: {quote_heading(ballot.position)}*")
-            lines += lookup_lines(debate, ballot)
+    ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
+    lines = [f"\n*{describe_ballot(ballot)}*" for ballot in ballots if ballot.wave == "blind"]
+    lines += talk_lines(debate, round_number)
+    for ballot in ballots:
+        if ballot.wave != "blind":
+            lines += [f"\n*{describe_ballot(ballot)}*", *lookup_lines(debate, ballot)]
     instructions = debate.find_interventions(InstructionGiven)
     lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
     for judged in visible_judgments(debate):
@@ -91,6 +94,10 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
             lines += lookup_lines(debate, judged)
     if debate.deliverable and debate.deliverable.round == round_number:
         lines += lookup_lines(debate, debate.deliverable)
+    found = [
+        event for event in (debate.skipped, *debate.convergence) if event and event.round == round_number
+    ]
+    lines += [f"\n*{format_item(describe_ballot_event(debate, event))}*" for event in found]
     ended = (ended for ended in debate.ended_blocks if ended.round == round_number)
     lines += [f"\n*{describe_block_end(block)}*" for block in ended]
     return lines + [
@@ -212,6 +219,7 @@ def format_report(found: Report) -> str:
     parts += [f"\n{quote(found.reasoning)}"] if found.reasoning else []
     parts += section("Votes", [*found.votes, *panel_lines(found)])
     parts += section("Ballots", found.ballots)
+    parts += section("Private ballots", list_belief_lines(found.beliefs))
     parts += section("Dissent", map(quote_dissent, found.dissent))
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)

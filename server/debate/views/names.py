@@ -24,7 +24,7 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     events.RoundOpened: ("briefing", "new_angle"),
     events.RoundClosed: ("summary", "decision"),
     events.Audited: ("text",),
-    events.Balloted: ("position", "would_check"),
+    events.Balloted: ("position", "would_check", "new_point", "open_point"),
     events.Judged: ("verdict", "reasoning", "common_position", "would_change"),
     events.Synthesized: ("text",),
     events.Failed: ("detail",),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Fact, SeatKind
@@ -61,8 +62,8 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 
 def build_ballot(ballot: events.Balloted) -> dict[str, Any]:
     """A ballot with the choice that follows from its beliefs. Beliefs are exact decimals, together one."""
-    shown = ("seat", "wave", "beliefs", "position", "moved_by", "would_check", "informative")
-    return {"choice": ballot.choice, **ballot.model_dump(include=set(shown))}
+    left_out = {"kind", "round", "slot_index", "seen", "usage"}
+    return {"choice": ballot.choice, **ballot.model_dump(exclude=left_out)}
 
 
 def list_tasks(debate: Debate) -> list[dict[str, Any]]:
@@ -109,6 +110,8 @@ def failed_task(debate: Debate, failure: events.Failed) -> str:
         return "framing"
     if failure.seat == MODERATOR:
         return "closing" if failure.slot_index else "opening"
+    if is_private_ballot(failure.slot_index):
+        return "ballot"
     wants = debate.round_phase(failure.round).wants
     if failure.seat in debate.names or wants == "ballot":
         return "answer" if wants == "message" and failure.slot_index else wants

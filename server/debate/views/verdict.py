@@ -12,6 +12,7 @@ from server.debate.analysis.confidence import (
     describe_learnt_weight,
     describe_outcome,
 )
+from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
@@ -20,14 +21,9 @@ from server.debate.facts.state import Debate, RoundPlan, phase_seats, seat_kind
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.counting import SYNTHESIS
 from server.debate.rules.decide import status
+from server.debate.rules.readings import find_talk_caps
 from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
-from server.debate.rules.verdict import (
-    count_panel,
-    find_caps,
-    find_talk_caps,
-    has_answered,
-    list_seats,
-)
+from server.debate.rules.verdict import count_panel, find_caps, has_answered, list_seats
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     cost_line,
@@ -85,6 +81,7 @@ class Verdict(BaseModel):
     reasoning: str = ""
     votes: list[str] = []
     ballots: list[str] = []
+    beliefs: Beliefs = Beliefs()
     dissent: list[str] = []
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
     deliverable: Annotated[
@@ -208,7 +205,7 @@ def build_result(debate: Debate) -> dict[str, Any]:
             "summary": moderator_summary(debate),
             "decision": summary.decision if summary.settled else "",
         }
-    if debate.ballots:
+    if debate.last_ballots:
         result["ballots"] = tally_ballots(debate)
     if debate.research:
         result["lookups"] = [found.model_dump() for found in visible_lookups(debate)]
@@ -255,7 +252,7 @@ def build_verdict(debate: Debate) -> Verdict:
         return Verdict(headline=headline, cautions=cautions, deliverable=result, deliverable_problem=problem)
     ahead, panel, confidence = count_support(debate, found.votes)
     ballots = []
-    if debate.ballots:
+    if debate.last_ballots:
         tally = tally_ballots(debate)
         ballots = [f"{stance}: {format_count(n, 'vote')}" for stance, n in tally.pop("votes").items()]
         ballots += [f"{word}: {count}" for word, count in tally.items() if count]
@@ -272,6 +269,7 @@ def build_verdict(debate: Debate) -> Verdict:
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
+        beliefs=build_beliefs(debate) if is_visible(debate, "debaters") else Beliefs(),
         dissent=list_dissent(debate, found),
         cautions=cautions,
         deliverable=result,

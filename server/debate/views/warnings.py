@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from itertools import chain
 
 from server.debate.commands.open import describe_stance_changes
 from server.debate.commands.positions import describe_framing_problem
@@ -11,6 +12,7 @@ from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count
+from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.quorum import join_seats
 from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models, verdict_source
 from server.debate.views.names import name_debate
@@ -59,7 +61,7 @@ def failure_lines(debate: Debate) -> list[str]:
 
 def find_verdict_warnings(debate: Debate) -> list[str]:
     """What a reader has to know to weigh the verdict."""
-    warnings = find_partial_readings(debate)
+    warnings = [*find_partial_readings(debate), *find_skip_warnings(debate)]
     models = dict.fromkeys(turn.usage.model for turn in debate.turns)
     if len(models) == 1 and CALLER not in models:
         warnings.append(f"One model argued every side ({next(iter(models))}): count it as one voice.")
@@ -201,7 +203,22 @@ def find_failover_round(debate: Debate, seat: str, model: str) -> float:
     return min(lost, default=math.inf)
 
 
+def find_skip_warnings(debate: Debate) -> list[str]:
+    """What it took, and what was left out, where the talk was skipped."""
+    if not debate.skipped:
+        return []
+    asked, whole = len(debate.usage), count_expected_answers(debate)
+    return [
+        f"The talk was skipped: {format_count(asked, 'answer')} in place of about {whole}, and no argument was tested."
+    ]
+
+
 def has_uninformative_decision(debate: Debate) -> bool:
     """Whether a model that is too small to decide took part in the decision."""
-    decisions = (*debate.judgments, *debate.round_summaries, *debate.ballots, debate.deliverable)
+    decisions = (
+        *debate.judgments,
+        *debate.round_summaries,
+        *chain.from_iterable(debate.votes),
+        debate.deliverable,
+    )
     return any(decision is not None and not decision.informative for decision in decisions)

@@ -215,12 +215,10 @@ def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -
     beliefs["none"] += 100 - sum(beliefs.values())
     fields: dict[str, Any] = {"beliefs": beliefs}
     if task == "ballot":
+        fields |= dict.fromkeys(("moved_by", "new_point", "open_point"))
         check = f"What came of {found} where it was tried."
-        return fields | {
-            "position": f"{found} is the easiest to undo.",
-            "moved_by": None,
-            "would_check": check,
-        }
+        nothing = dict.fromkeys(("moved_by", "new_point", "open_point"))
+        return fields | nothing | {"position": f"{found} is the easiest to undo.", "would_check": check}
     return fields | {
         "reasoning": f"{label} answered what was said against it; the others left points open.",
         "winner": label,

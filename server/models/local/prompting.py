@@ -21,7 +21,7 @@ MAX_MOTION_LENGTH = 600
 
 _JSON_TASKS: dict[str, str] = {
     "framing": "Which answers to it are there?",
-    "ballot": "Which position do you hold to be right, now that all is said?",
+    "ballot": "Which position do you hold to be right?",
     "deliverable": "Write the result of the debate on this motion.",
     "judgment": "Which position is better supported?",
 }

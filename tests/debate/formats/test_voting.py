@@ -133,7 +133,7 @@ class TestCounting:
     def test_a_verdict_and_a_transcript_show_the_vote(self) -> None:
         at = vote(A, NONE, PROSE).play()
         shown = render_transcript(at.debate, at.log)
-        assert '*Speaker 1 votes for Speaker 1: "A was better supported."*' in shown
+        assert '*Speaker 1 votes for Speaker 1 (80%): "A was better supported."*' in shown
         assert '*Speaker 2 votes for no side: "None was better supported."*' in shown
         assert f"*Speaker 3 failed: {UNCLEAR}*" in shown
         assert "**Votes**\n- Speaker 1 (vendor 0/model) votes for Speaker 1\n" in shown

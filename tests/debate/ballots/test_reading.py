@@ -15,7 +15,7 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from tests.support.simulation import build_setup, build_usage, simulate
 
-pytestmark = pytest.mark.requirement("D1")
+pytestmark = pytest.mark.requirement("N1")
 
 DEBATERS = [
     {"name": "Ada", "stance": "Keep the old scheduler"},

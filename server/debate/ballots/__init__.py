@@ -1,0 +1,1 @@
+"""Private ballots: when they are asked for, what they end, and what they come to."""

@@ -1,0 +1,162 @@
+"""Whether private ballots say that a debate need not be held, or need not go on.
+
+Neither raises how sure a verdict is: agreement may be mere conformity, and no signal tells one from the other. Blind
+ballots cannot conform, because nobody has seen another's; a talk that ends early is judged like any other.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+from server.debate.ballots.waves import MIN_ROUNDS, find_wave
+from server.debate.facts.beliefs import Converged, Share, TalkSkipped, format_share
+from server.debate.facts.config import CALLER
+from server.debate.facts.events import Balloted, BallotEvent, Event
+from server.debate.facts.families import family
+from server.debate.facts.state import Debate
+
+SURE = Fraction(9, 10)
+"""The pooled belief at which a vote is sure, and a talk may end. On the recorded beliefs of judges of debates (Michael
+et al. 2023) ending at .9 after round 2 or later loses no accuracy."""
+
+STILL = Fraction(1, 20)
+"""Movement below which a voter stays where it is. By itself it is no reason: ending a talk then loses accuracy."""
+
+CLIP = Fraction(1, 20)
+"""How close to 0 and 1 a single belief counts: voters are surer than they are right."""
+
+MIN_FAMILIES = 2
+
+StopReason = Literal["unmoved", "sure", ""]
+
+
+def pool_belief(ballots: Iterable[Balloted], name: str) -> Fraction:
+    """The mean belief of voters in a position, each clipped."""
+    shares = [find_share(ballot.beliefs, name) for ballot in ballots]
+    return sum((min(max(share, CLIP), 1 - CLIP) for share in shares), Fraction(0)) / len(shares)
+
+
+def find_share(beliefs: Sequence[Share], name: str) -> Fraction:
+    return next(share.value for share in beliefs if share.name == name)
+
+
+def measure_movement(before: Balloted, after: Balloted) -> Fraction:
+    """How much of its belief a voter moved: the total variation between two ballots, from 0 to 1."""
+    return sum((abs(find_share(before.beliefs, s.name) - s.value) for s in after.beliefs), Fraction(0)) / 2
+
+
+def find_stop_reason(
+    belief: Fraction, movement: Fraction | None, *, is_anything_new: bool, is_anything_open: bool
+) -> StopReason:
+    """Why a talk may end after a round that is not the first; "" where it goes on."""
+    if belief >= SURE and not is_anything_open:
+        return "sure"
+    return "unmoved" if movement is not None and movement < STILL and not is_anything_new else ""
+
+
+def stop_round(beliefs: Sequence[Fraction]) -> int:
+    """The round after which a talk ends, by the belief in the answer that leads after each round; the last at most.
+
+    For recorded beliefs, of which nothing else is known: something new may have been said, and nothing is open.
+    """
+    for number, belief in enumerate(beliefs, start=1):
+        is_sure = find_stop_reason(belief, None, is_anything_new=True, is_anything_open=False)
+        if number >= MIN_ROUNDS and is_sure:
+            return number
+    return len(beliefs)
+
+
+def find_agreement(debate: Debate) -> TalkSkipped | None:
+    """That blind ballots are the verdict: all were given, agree, are sure, and come from two families of models."""
+    if not debate.setup.skip_if_agreed or debate.round != 1 or debate.turns or debate.is_concluding:
+        return None
+    ballots = [ballot for ballot in debate.private_ballots if ballot.wave == "blind"]
+    choices = {ballot.choice for ballot in ballots if ballot.informative}
+    families = {family(ballot.usage.model) for ballot in ballots if ballot.usage.model != CALLER}
+    if len(ballots) < len(debate.names) or len(choices) != 1 or len(families) < MIN_FAMILIES:
+        return None
+    choice = choices.pop()
+    belief = pool_belief(ballots, choice)
+    if not choice or belief < SURE or not all(ballot.informative for ballot in ballots):
+        return None
+    return TalkSkipped(
+        round=debate.round, choice=choice, belief=format_share(belief), families=tuple(sorted(families))
+    )
+
+
+def find_convergence(debate: Debate) -> Converged | None:
+    """That the talk may end after this round, by the ballots of everybody after it; None where it goes on."""
+    is_early = debate.talk_round_count < MIN_ROUNDS or debate.phase is None or not debate.phase.is_talk
+    if debate.setup.stop == "off" or is_early:
+        return None
+    last = {b.seat: b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative}
+    if len(last) < len(debate.names):
+        return None
+    ballots = list(last.values())
+    belief, leader = max(
+        ((pool_belief(ballots, name), name) for name in (*debate.names, "")), key=lambda b: b[0]
+    )
+    movement = find_movement(debate, ballots)
+    why = find_stop_reason(
+        belief,
+        movement,
+        is_anything_new=any(ballot.new_point or is_moved_by_round(ballot) for ballot in ballots),
+        is_anything_open=any(ballot.open_point for ballot in ballots) or not leader,
+    )
+    if not why:
+        return None
+    moved = "" if movement is None else format_share(movement)
+    return Converged(round=debate.round, why=why, movement=moved, belief=format_share(belief), leader=leader)
+
+
+def is_moved_by_round(ballot: Balloted) -> bool:
+    """Whether a turn of the round just held moved the voter."""
+    return ballot.moved_by is not None and ballot.moved_by.round == ballot.round
+
+
+def find_movement(debate: Debate, ballots: Sequence[Balloted]) -> Fraction | None:
+    """The largest movement of a voter since its private ballot before; None where one has none by the same model."""
+    movements = []
+    for ballot in ballots:
+        earlier = [b for b in debate.private_ballots if b.seat == ballot.seat and b.round < ballot.round]
+        if not earlier or earlier[-1].usage.model != ballot.usage.model:
+            return None
+        movements.append(measure_movement(earlier[-1], ballot))
+    return max(movements)
+
+
+def find_ballot_problem(debate: Debate, ballot: Balloted) -> str:
+    """Why a ballot is not possible; "" where it is."""
+    if ballot.wave != find_wave(debate, ballot.slot_index):
+        return "it belongs to another wave"
+    if tuple(share.name for share in ballot.beliefs) != (*debate.names, ""):
+        return "its beliefs are not one for each position and none"
+    cited, turns = ballot.moved_by, {(turn.seat, turn.round) for turn in debate.turns}
+    if cited and (ballot.wave == "blind" or (cited.seat, cited.round) not in turns):
+        return "it was moved by a turn that was never made"
+    is_early = ballot.wave != "round" and bool(ballot.new_point or ballot.open_point)
+    return "it says what was not asked for" if is_early else ""
+
+
+def is_due(debate: Debate, event: BallotEvent) -> bool:
+    """Whether an event follows from the ballots, and is not recorded yet."""
+    return event in (*build_talk_skipped(debate), *build_converged(debate))
+
+
+def add_ballot_event(debate: Debate, event: BallotEvent) -> Debate:
+    if isinstance(event, TalkSkipped):
+        return replace(debate, skipped=event)
+    return replace(debate, convergence=(*debate.convergence, event))
+
+
+def build_talk_skipped(debate: Debate) -> tuple[Event, ...]:
+    """That the blind ballots are the verdict, once."""
+    agreed = find_agreement(debate)
+    return (agreed,) if agreed and debate.skipped is None else ()
+
+
+def build_converged(debate: Debate) -> tuple[Event, ...]:
+    """That the ballots after this round say that the talk may end, once."""
+    found = find_convergence(debate)
+    return (found,) if found and found not in debate.convergence else ()

@@ -1,0 +1,158 @@
+"""What private ballots say: before the talk, after it, who moved, and whether the answer is another one."""
+
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from server.debate.ballots.convergence import measure_movement
+from server.debate.facts.beliefs import Citation, Share, TalkSkipped, build_shares, find_choice
+from server.debate.facts.events import Balloted, BallotEvent
+from server.debate.facts.quoting import quote_heading
+from server.debate.facts.state import Debate
+from server.debate.facts.text import format_count
+
+MOVED_AT_ALL = Fraction(1, 100)
+"""Movement from which a voter is named: less is the rounding of its own figures."""
+
+MOST_LISTED = 12
+"""Voters and positions that a verdict lists; views of rounds have all."""
+
+
+class Beliefs(BaseModel):
+    """What the debaters' models hold in private; empty without ballots."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    before: list[str] = []
+    after: list[str] = []
+    moved: list[str] = []
+    against_public: Annotated[list[str], Field(description="Who does not hold what it argued")] = []
+    changed: Annotated[str, Field(description="The answer, by the talk: yes, no, empty")] = ""
+
+
+def find_blind_ballots(debate: Debate) -> dict[str, Balloted]:
+    """The ballots of the debaters from before the talk, by seat; none where their stances have changed since."""
+    if debate.setup.forked_restanced:
+        return {}
+    first = min(debate.talk_rounds, default=debate.round + 1)
+    cast = [b for b in debate.ballots if b.wave == "blind" or (b.wave == "vote" and b.round < first)]
+    return {b.seat: b for b in cast if b.seat in debate.names and b.informative}
+
+
+def find_last_ballots(debate: Debate) -> dict[str, Balloted]:
+    """The last ballots of the debaters from after the beginning of the talk, by seat."""
+    first = min(debate.talk_rounds, default=debate.round + 1)
+    cast = [b for b in debate.ballots if b.wave != "blind" and b.round >= first]
+    ordered = sorted(cast, key=lambda b: b.round)
+    return {b.seat: b for b in ordered if b.seat in debate.names and b.informative}
+
+
+def build_beliefs(debate: Debate) -> Beliefs:
+    before, after = find_blind_ballots(debate), find_last_ballots(debate)
+    both = [name for name in debate.names if name in before and name in after]
+    moved = [name for name in both if measure_movement(before[name], after[name]) >= MOVED_AT_ALL]
+    private = [name for name in debate.names if name in after and after[name].choice not in ("", name)]
+    return Beliefs(
+        before=list_shares(debate, before),
+        after=list_shares(debate, after),
+        moved=[describe_move(before[name], after[name]) for name in moved[:MOST_LISTED]],
+        against_public=private[:MOST_LISTED],
+        changed=compare_answers(debate, before, after),
+    )
+
+
+def compare_answers(debate: Debate, before: dict[str, Balloted], after: dict[str, Balloted]) -> str:
+    """Whether the position that all voters together hold most likely is another one; "" where that is not known."""
+    if not (before and after):
+        return ""
+    return "no" if find_choice(pool(debate, before)) == find_choice(pool(debate, after)) else "yes"
+
+
+def pool(debate: Debate, ballots: dict[str, Balloted]) -> tuple[Share, ...]:
+    """The mean of all debaters' beliefs. Who gave no ballot holds everything equally likely."""
+    names = (*debate.names, "")
+    silent = Fraction(len(debate.names) - len(ballots), len(names))
+    amounts = dict.fromkeys(names, silent)
+    for ballot in ballots.values():
+        for share in ballot.beliefs:
+            amounts[share.name] += share.value
+    return build_shares(amounts)
+
+
+def list_shares(debate: Debate, ballots: dict[str, Balloted]) -> list[str]:
+    """The pooled belief in each position and whose choice it is, the likeliest first; [] without ballots."""
+    if not ballots:
+        return []
+    choices = [ballot.choice for ballot in ballots.values()]
+    ranked = sorted(pool(debate, ballots), key=lambda share: -share.value)
+    return [
+        f"{share.name or 'none'} {share.share} ({format_count(choices.count(share.name), 'vote')})"
+        for share in ranked[:MOST_LISTED]
+    ]
+
+
+def describe_move(before: Balloted, after: Balloted) -> str:
+    """From where to where a voter moved, by how much, and what moved it."""
+    by = f"{float(measure_movement(before, after)):.2f}"
+    cause = describe_cause(before, after)
+    where = f"from {describe_side(before.choice)} to {describe_side(after.choice)}"
+    if before.choice == after.choice:
+        where = f"within {describe_side(after.choice)}"
+    return f"{after.seat} moved {where} by {by}{f', because of {cause}' if cause else ''}"
+
+
+def describe_cause(before: Balloted, after: Balloted) -> str:
+    """What moved a voter, as it says; or that another model answered."""
+    if before.usage.model != after.usage.model:
+        return f"another model: {after.usage.model}"
+    return describe_citation(after.moved_by) if after.moved_by else ""
+
+
+def describe_citation(cited: Citation) -> str:
+    return f"{cited.seat}, round {cited.round}"
+
+
+def describe_side(choice: str) -> str:
+    return choice or "no side"
+
+
+def describe_ballot(ballot: Balloted) -> str:
+    """A ballot in a line, with the voter's own words between quotation marks."""
+    belief = max(share.value for share in ballot.beliefs)
+    verb = "votes for" if ballot.wave == "vote" else "holds in private"
+    sure = f" ({float(belief * 100):.0f}%)" if ballot.choice else ""
+    moved = f", moved by {describe_citation(ballot.moved_by)}" if ballot.moved_by else ""
+    return (
+        f"{ballot.seat} {verb} {describe_side(ballot.choice)}{sure}{moved}: {quote_heading(ballot.position)}"
+    )
+
+
+def describe_ballot_event(debate: Debate, event: BallotEvent) -> str:
+    """That a talk is skipped, or may end, because of ballots, with the figures."""
+    percent = f"{float(Fraction(event.belief) * 100):.0f}%"
+    if isinstance(event, TalkSkipped):
+        families = ", ".join(event.families)
+        return f"The blind ballots agree on {event.choice} ({percent}; {families}): the talk is skipped."
+    if event.why == "sure":
+        why = f"all together hold {event.leader} likely at {percent}, and nobody names an open point"
+    else:
+        why = f"no voter moved by more than {event.movement}, and nobody names anything new"
+    ends = "The talk ends" if debate.setup.stop == "on" else "The talk could have ended"
+    return f"{ends} after round {event.round}: {why}."
+
+
+def list_belief_lines(beliefs: Beliefs) -> list[str]:
+    """The private ballots in lines; [] without any."""
+    lines = [
+        f"{when} the talk: {'; '.join(shares)}"
+        for when, shares in (("before", beliefs.before), ("after", beliefs.after))
+        if shares
+    ]
+    lines += beliefs.moved
+    if beliefs.changed:
+        lines += [] if beliefs.moved else ["nobody moved"]
+        lines.append(f"the talk changed the answer: {beliefs.changed}")
+    if beliefs.against_public:
+        lines.append(f"in private not for what they argued: {', '.join(beliefs.against_public)}")
+    return lines

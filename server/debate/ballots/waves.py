@@ -1,0 +1,135 @@
+"""Private ballots: who is asked for one, and when.
+
+The debaters' models say in private what they hold to be right: blind before any talk, after rounds of it where
+that is wanted, and after the talk, together with whoever decides. Where the phases have a vote of the debaters
+there, that vote takes the place of the ballot. What the ballots say decides nothing.
+
+    round 1      [blind ballots of all] and then, or at the same time where nobody has to wait, its turns
+    each round   its turns, then [ballots of all], unless the talk ends with it as planned
+    after it     [ballots of all, judges], or a phase of its own where no other comes after the talk
+"""
+
+from server.debate.facts.beliefs import Wave
+from server.debate.facts.config import Phase
+from server.debate.facts.events import Opened
+from server.debate.facts.state import Debate, count_passes, find_block
+
+BLIND_BALLOT, LATER_BALLOT = 100, 101
+"""Slot indexes of private ballots: above those of any other answer of a debater in a round."""
+
+MIN_ROUNDS = 2
+"""Rounds of talk before it may end by what ballots say."""
+
+
+def is_private_ballot(slot_index: int) -> bool:
+    return slot_index in (BLIND_BALLOT, LATER_BALLOT)
+
+
+def find_wave(debate: Debate, slot_index: int) -> Wave:
+    """The wave of a ballot of this round."""
+    if slot_index == BLIND_BALLOT:
+        return "blind"
+    if slot_index != LATER_BALLOT:
+        return "vote"
+    return "round" if debate.phase and debate.phase.is_talk else "final"
+
+
+def is_debaters_vote(phase: Phase) -> bool:
+    return phase.is_vote and phase.participants == "debaters"
+
+
+def list_blind_voters(debate: Debate) -> tuple[str, ...]:
+    """The debaters who are asked before anybody speaks: in round 1, unless that is a vote of theirs."""
+    phase = debate.phase
+    is_due = debate.setup.ballots != "none" and debate.round == 1 and phase is not None
+    return debate.names if is_due and phase and not is_debaters_vote(phase) else ()
+
+
+def list_later_voters(debate: Debate) -> tuple[str, ...]:
+    """The debaters who are asked after the turns of this round, or, where the talk is over, with those who decide."""
+    phase = debate.phase
+    if debate.setup.ballots == "none" or phase is None:
+        return ()
+    if phase.is_talk:
+        return debate.names if asks_after_round(debate) else ()
+    if not (phase.is_private or is_final_wave_due(debate)):
+        return ()
+    given = find_given_after_round(debate)
+    return tuple(name for name in debate.names if name not in given)
+
+
+def has_last_ballots(debate: Debate) -> bool:
+    """Whether everybody has been asked after the last round of talk."""
+    return find_given_after_round(debate) >= set(debate.names)
+
+
+def find_given_after_round(debate: Debate) -> set[str]:
+    """Whose ballots after the last round of talk hold: those that had read a turn that was retracted do not."""
+    last = max(debate.talk_rounds, default=0)
+    return {
+        ballot.seat
+        for ballot in debate.ballots
+        if (ballot.wave, ballot.round) == ("round", last) and ballot.seen >= debate.retracted_at
+    }
+
+
+def asks_after_round(debate: Debate) -> bool:
+    """Whether ballots follow the turns of the round of talk under way: not after the last one that is planned."""
+    setup = debate.setup
+    ends_by_ballots = setup.stop == "on" and debate.talk_round_count >= MIN_ROUNDS
+    return (setup.ballots == "rounds" or ends_by_ballots) and not is_last_planned(debate)
+
+
+def is_last_planned(debate: Debate) -> bool:
+    """Whether no round of talk is planned after the one under way."""
+    phases, phase = debate.setup.phases, debate.phase
+    assert phase is not None
+    if debate.talk_round_count >= debate.max_rounds or 0 < debate.max_turns <= len(debate.turns):
+        return True
+    more = any(later.is_talk for later in phases[phases.index(phase) + 1 :])
+    return not (more or phase.repeats or find_block(phases, phase))
+
+
+def is_final_wave_due(debate: Debate) -> bool:
+    """Whether this round is the first after the talk, and no vote of the debaters is held there."""
+    phases, phase = debate.setup.phases, debate.phase
+    is_first = debate.round > 1 and debate.round_phase(debate.round - 1).is_talk
+    if phase is None or not is_first or not is_talk_over(debate):
+        return False
+    return not any(map(is_debaters_vote, phases[phases.index(phase) :]))
+
+
+def joins_final_wave(setup: Opened) -> bool:
+    """Whether the last ballots are asked for with those who decide: not in a phase of their own, or by a vote."""
+    last = max(index for index, phase in enumerate(setup.phases) if phase.is_talk)
+    later = setup.phases[last + 1 :]
+    apart = any(phase.is_private or is_debaters_vote(phase) for phase in later)
+    return setup.ballots != "none" and bool(later) and not apart
+
+
+def count_waves(debate: Debate) -> int:
+    """How often every debater is asked in private, if the talk does not end early; without phases of their own."""
+    setup = debate.setup
+    if setup.ballots == "none":
+        return 0
+    between = debate.max_rounds - 1 if setup.ballots == "rounds" else 0
+    if setup.stop == "on":
+        between = max(between, debate.max_rounds - MIN_ROUNDS)
+    blind = not is_debaters_vote(setup.phases[0])
+    return blind + max(between, 0) + joins_final_wave(setup)
+
+
+def is_talk_over(debate: Debate) -> bool:
+    """Whether only ballots, judging and synthesis remain."""
+    phase = debate.phase
+    if phase is None:
+        return False
+    phases = debate.setup.phases
+    over = (
+        debate.is_concluding
+        or debate.skipped is not None
+        or (bool(debate.rounds[-1].because) and not phase.is_talk)
+    )
+    held = sum(entered.phase == phase.name for entered in debate.rounds)
+    repeats = held < count_passes(phases, phase)
+    return over or not (repeats or any(later.is_talk for later in phases[phases.index(phase) :]))

@@ -1,0 +1,252 @@
+"""What private ballots may end: a talk that need not be held, or need not go on. No verdict gets surer by it."""
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from server.debate.ballots.convergence import find_stop_reason, stop_round
+from server.debate.facts.beliefs import Converged, TalkSkipped
+from server.debate.replies.extract import Reply
+from server.debate.rules.transitions import IllegalEvent
+from server.debate.views.markdown import render_transcript
+from server.debate.views.verdict import build_report
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    build_ballot,
+    build_debaters,
+    build_setup,
+    build_usage,
+    render_finding,
+    simulate,
+    task_script,
+)
+
+TWO_FAMILIES = ("openai/gpt-5", "anthropic/claude-4")
+P, OPP = "Proponent", "Opponent"
+skipping = pytest.mark.requirement("N4")
+stopping = pytest.mark.requirement("D12")
+
+
+def agree(percent: int = 95, **asked: Any) -> DebateSimulation:
+    models = asked.pop("models", TWO_FAMILIES)
+    ballot = asked.pop("ballot", lambda _: build_ballot("A", percent=percent))
+    options = {"ballots": "blind", "skip_if_agreed": True, **asked.pop("options", {})}
+    opened = build_setup(models=models, options=options, **asked)
+    return simulate(opened, task_script({"ballot": ballot}))
+
+
+@skipping
+def test_sure_blind_ballots_of_two_families_are_the_verdict_and_it_says_so() -> None:
+    at = agree().play()
+    assert at.debate.skipped == TalkSkipped(
+        round=1, choice=P, belief="0.9500", families=("anthropic", "openai")
+    )
+    assert {call.task for call, _ in at.calls_made} == {"ballot"}
+    assert at.debate.ended is not None
+    assert at.debate.ended.cause == "skipped"
+    found = build_report(at.debate)
+    assert (found.outcome, found.winner) == ("leaning", P)
+    assert found.headline.endswith("blind ballots of different families (anthropic, openai) agreed.")
+    assert (
+        "The talk was skipped: 2 answers in place of about 10, and no argument was tested." in found.cautions
+    )
+    assert (found.rounds_of_talk, found.turn_count) == (0, 0)
+    assert "The blind ballots agree on Proponent (95%; anthropic, openai)" in render_transcript(
+        at.debate, at.log
+    )
+
+
+def small(_: Any) -> Reply:
+    return Reply('{"beliefs": {"A": 95, "none": 5}}', build_usage("openai/gpt-5"), informative=False)
+
+
+NOT_SKIPPED: dict[str, dict[str, Any]] = {
+    "one family": {"models": ("openai/gpt-5", "openai/gpt-4")},
+    "two routes to one family": {"models": ("openai/gpt-5", "openrouter/openai/gpt-4o")},
+    "not sure enough": {"percent": 89},
+    "one of them is not sure": {"ballot": lambda c: build_ballot("A", percent=99 if c.seat == P else 80)},
+    "another choice": {"ballot": lambda c: build_ballot("A" if c.seat == P else "B", percent=95)},
+    "none of the positions": {"ballot": build_ballot(None)},
+    "a ballot is missing": {"ballot": lambda c: "?" if c.seat == P else build_ballot("A", percent=95)},
+    "a provider is down": {
+        "ballot": lambda c: ProviderFailure("timeout") if c.seat == P else build_ballot("A", percent=95)
+    },
+    "a small model": {"ballot": lambda c: small(c) if c.seat == P else build_ballot("A", percent=95)},
+    "not asked for": {"options": {"skip_if_agreed": False}},
+}
+
+
+@skipping
+@pytest.mark.parametrize("asked", NOT_SKIPPED.values(), ids=NOT_SKIPPED)
+def test_otherwise_the_debate_is_held(asked: dict[str, Any]) -> None:
+    at = agree(**asked).play_on()
+    assert at.debate.skipped is None
+    assert len(at.debate.turns) == 4
+
+
+@skipping
+@pytest.mark.parametrize(
+    ("models", "skips"),
+    [(("openai/gpt-5", "openai/gpt-4", "mistral/large"), True), (("caller", "m/x"), False)],
+)
+def test_the_callers_own_ballot_is_no_family(models: tuple[str, ...], skips: bool) -> None:
+    debaters = build_debaters(len(models))
+    seats = [{**seat, "model": model} for seat, model in zip(debaters, models, strict=True)]
+    at = agree(debaters=seats).play()
+    assert (at.debate.skipped is not None) == skips
+
+
+@skipping
+@pytest.mark.parametrize("name", ["second_opinion", "settle", "oxford", "full", "round_robin"])
+def test_every_format_can_be_skipped_and_still_writes_its_result(name: str) -> None:
+    at = agree(format=name).play()
+    assert at.status == "concluded"
+    assert build_report(at.debate).outcome == "leaning"
+    assert (at.debate.deliverable is not None) == (name == "round_robin")
+    assert not at.debate.turns
+
+
+@skipping
+def test_nobody_can_record_a_skip_that_does_not_follow_from_the_ballots() -> None:
+    forged = TalkSkipped(round=1, choice=OPP, belief="0.9500", families=("anthropic", "openai"))
+    at = agree().play(lambda debate: len(debate.ballots) == 2)
+    with pytest.raises(IllegalEvent):
+        at.add_events(forged)
+    at.play()
+    assert at.debate.skipped
+    fork = at.fork(0, at.script).play()
+    assert fork.debate.skipped
+
+
+def talk(
+    *percents: int, stop: str = "on", new_point: str = "", open_point: str = "", rounds: int = 4
+) -> DebateSimulation:
+    """A debate whose voters hold the first position so likely before the talk, and after each round."""
+
+    def ballot(call: Any) -> dict[str, Any]:
+        number = 0 if call.slot_index == 100 else min(call.round, len(percents) - 1)
+        words = {"new_point": new_point, "open_point": open_point, "moved_by": None}
+        return build_ballot("A", percent=percents[number]) | words
+
+    options = {"ballots": "rounds", "stop": stop}
+    return simulate(
+        build_setup(TWO_FAMILIES, max_rounds=rounds, options=options), task_script({"ballot": ballot})
+    ).play()
+
+
+@stopping
+def test_a_talk_ends_where_belief_is_high_and_nothing_is_open() -> None:
+    at = talk(60, 70, 92)
+    assert at.debate.convergence == (
+        Converged(round=2, why="sure", movement="0.2200", belief="0.9200", leader=P),
+    )
+    assert at.debate.talk_round_count == 2
+    assert at.debate.rounds[-1].because == "converged"
+    assert talk(60, 70, 92, 94, open_point="Who pays?", new_point="Taxes.").debate.talk_round_count == 4
+    assert talk(60, 70, 89).debate.talk_round_count == 3  # nobody moves after the second round
+
+
+@stopping
+def test_a_talk_ends_where_nobody_moves_and_nobody_says_anything_new() -> None:
+    at = talk(60, 70, 72)
+    assert at.debate.convergence == (
+        Converged(round=2, why="unmoved", movement="0.0200", belief="0.7200", leader=P),
+    )
+    assert talk(60, 70, 72, new_point="It costs more.").debate.talk_round_count == 4
+    assert talk(60, 70, 75, 81, 87).debate.talk_round_count == 4
+
+
+@stopping
+def test_never_before_the_second_round_and_only_if_it_was_asked_for() -> None:
+    assert talk(99, 99, 99).debate.talk_round_count == 2
+    told = talk(60, 70, 92, stop="report")
+    assert told.debate.talk_round_count == 4
+    assert [found.round for found in told.debate.convergence] == [2, 3]
+    assert "The talk could have ended after round 2: all together" in render_transcript(told.debate, told.log)
+    assert talk(60, 70, 92, stop="off").debate.convergence == ()
+
+
+@stopping
+def test_a_debate_that_may_end_early_asks_for_ballots_only_where_they_could_end_it() -> None:
+    at = simulate(build_setup(max_rounds=4, options={"ballots": "blind", "stop": "on"}))
+    at.script = task_script(
+        {"ballot": lambda c: build_ballot("A", percent=40 + 10 * c.round) | {"new_point": "It rains."}}
+    )
+    at.play()
+    assert [(ballot.round, ballot.wave) for ballot in at.debate.private_ballots[::2]] == [
+        (1, "blind"),
+        (2, "round"),
+        (3, "round"),
+        (5, "final"),
+    ]
+
+
+@stopping
+def test_nothing_ends_without_everybodys_ballot() -> None:
+    def ballot(call: Any) -> Any:
+        return "?" if call.seat == P and call.round > 1 else build_ballot("A", percent=99)
+
+    options = {"ballots": "rounds", "stop": "on"}
+    at = simulate(build_setup(max_rounds=3, options=options), task_script({"ballot": ballot})).play()
+    assert at.debate.talk_round_count == 3
+
+
+@stopping
+@pytest.mark.parametrize(
+    ("belief", "movement", "new", "opened", "reason"),
+    [
+        ("9/10", "1", True, False, "sure"),
+        ("899/1000", "1", True, False, ""),
+        ("9/10", "1", True, True, ""),
+        ("1/2", "49/1000", False, True, "unmoved"),
+        ("1/2", "1/20", False, False, ""),
+        ("1/2", "0", True, False, ""),
+    ],
+)
+def test_the_thresholds_are_exact(belief: str, movement: str, new: bool, opened: bool, reason: str) -> None:
+    found = find_stop_reason(
+        Fraction(belief), Fraction(movement), is_anything_new=new, is_anything_open=opened
+    )
+    assert found == reason
+    assert find_stop_reason(Fraction(1, 2), None, is_anything_new=False, is_anything_open=False) == ""
+
+
+@stopping
+@pytest.mark.parametrize(
+    ("beliefs", "after"), [([0.95, 0.95, 0.95], 2), ([0.5, 0.6, 0.91, 0.5], 3), ([0.95], 1), ([0.5, 0.6], 2)]
+)
+def test_recorded_beliefs_end_a_talk_from_round_2_on(beliefs: list[float], after: int) -> None:
+    assert stop_round([Fraction(str(belief)) for belief in beliefs]) == after
+
+
+@skipping
+@stopping
+@pytest.mark.parametrize("seed", range(20))
+def test_conformity_alone_raises_no_confidence(seed: int) -> None:
+    """Debaters who come to agree only because others do: what they hold blind, and what judges find, stays the same.
+
+    A skip sees blind ballots, before there is anything to conform to. A stop may come earlier; the judges decide alike.
+    """
+    chance = random.Random(seed)  # noqa: S311
+    blind = {P: chance.choice([55, 70, 85, 96]), OPP: chance.choice([55, 70, 85, 96])}
+    sides = {P: "A", OPP: chance.choice("AB")}
+    finding = chance.choice("AB")
+
+    def play(conformity: int) -> DebateSimulation:
+        def ballot(call: Any) -> dict[str, Any]:
+            if call.slot_index == 100:
+                return build_ballot(sides[call.seat], percent=blind[call.seat])
+            return build_ballot("A", percent=min(blind[call.seat] + conformity * call.round, 99))
+
+        options = {"ballots": "rounds", "stop": "on", "skip_if_agreed": True}
+        script = task_script({"ballot": ballot, "judgment": lambda _: render_finding(finding)})
+        return simulate(build_setup(TWO_FAMILIES, max_rounds=4, options=options), script).play()
+
+    alone, conforming = play(0), play(20)
+    assert (alone.debate.skipped is None) == (conforming.debate.skipped is None)
+    found, other = build_report(alone.debate), build_report(conforming.debate)
+    assert (other.outcome, other.winner, other.confidence) == (found.outcome, found.winner, found.confidence)
+    assert conforming.debate.talk_round_count <= alone.debate.talk_round_count or alone.debate.convergence

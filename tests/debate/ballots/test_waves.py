@@ -1,0 +1,299 @@
+"""Private ballots: asked for before the talk, after rounds of it and after it; seen by nobody, and deciding nothing."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
+from server.debate.commands.formats import FORMATS
+from server.debate.commands.open import open_debate
+from server.debate.commands.submit import build_submission
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Balloted
+from server.debate.facts.interventions import TurnRetracted
+from server.debate.rules.budget import estimate
+from server.debate.rules.decide import pending_calls
+from server.debate.views.blind import hide_blind_answers
+from server.debate.views.events import build_event_page
+from server.debate.views.rounds import list_tasks
+from server.debate.views.verdict import build_verdict
+from tests.support.simulation import (
+    DebateSimulation,
+    ProviderFailure,
+    Script,
+    build_ballot,
+    build_debaters,
+    build_request,
+    build_setup,
+    render_prompt_text,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("N1")
+
+P, OPP = "Proponent", "Opponent"
+VOTING_FORMAT, MODES = "full", ("none", "blind", "rounds")
+MARK = "zebra"
+
+
+def hold(mode: str = "blind", script: Script | None = None, **asked: Any) -> DebateSimulation:
+    options = {"ballots": mode, **asked.pop("options", {})}
+    return simulate(build_setup(options=options, **asked), script or task_script({}))
+
+
+def waves(at: DebateSimulation) -> list[tuple[int, str]]:
+    """The round and the wave of each ballot, each once."""
+    return sorted({(ballot.round, ballot.wave) for ballot in at.debate.private_ballots})
+
+
+def count_waves(at: DebateSimulation) -> dict[str, int]:
+    return dict(Counter(ballot.wave for ballot in at.debate.ballots))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_estimate_and_the_ballots_of_every_format_are_as_planned(name: str, mode: str) -> None:
+    at = hold(mode, format=name)
+    expected = estimate(at.debate).calls
+    at.play()
+    assert (at.status, len(at.calls_made)) == ("concluded", expected)
+    voters = len(at.debate.names)
+    between = at.debate.talk_round_count - 1
+    found = count_waves(at)
+    found.pop("vote", 0)
+    final = 0 if name == VOTING_FORMAT else voters
+    planned = {"blind": voters, "round": voters * between * (mode == "rounds"), "final": final}
+    assert found == {wave: count for wave, count in planned.items() if count and mode != "none"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", FORMATS)
+def test_ballots_decide_nothing_and_stand_in_no_prompt(name: str, mode: str) -> None:
+    """Not even in that of the seat that cast them; the outcome is what it is without them."""
+
+    def ballot(call: Any) -> dict[str, Any]:
+        is_private = call.slot_index in (BLIND_BALLOT, LATER_BALLOT)
+        words = {"would_check": MARK, "new_point": MARK, "open_point": MARK} if is_private else {}
+        return build_ballot("B" if is_private else "A", MARK if is_private else "So.") | words
+
+    at = hold(mode, task_script({"ballot": ballot}), format=name).play()
+    plain = hold("none", format=name).play()
+    assert build_verdict(at.debate).outcome == build_verdict(plain.debate).outcome
+    assert build_verdict(at.debate).votes == build_verdict(plain.debate).votes
+    assert not [call for call, prompt in at.calls_made if MARK in render_prompt_text(prompt)]
+    if mode != "none":
+        assert any(MARK in ballot.position for ballot in at.debate.ballots)
+
+
+def test_blind_ballots_and_openings_are_asked_for_at_once_and_the_last_ones_with_the_judges() -> None:
+    at = hold().play_to_round(1)
+    tasks = [(call.seat, call.task) for call in at.pending_calls()]
+    assert tasks == [(P, "ballot"), (OPP, "ballot"), (P, "argument"), (OPP, "argument")]
+    at.play_to_round(3)
+    assert [call.task for call in at.pending_calls()] == ["judgment"] * 2 + ["ballot"] * 2
+
+
+def test_a_blind_ballot_holds_no_transcript_and_every_voter_begins_with_another_position() -> None:
+    at = hold(format="verdict").play()
+    blind, last = at.prompts(OPP)[0], at.prompts(OPP)[-1]
+    assert "# Round" not in blind
+    assert "Nobody has spoken yet." in blind
+    assert "B. against\nA. for\nAnswer with JSON only" in blind
+    assert "A. for\nB. against\nAnswer with JSON only" in at.prompts(P)[0]
+    assert "# Round 2: argumentation" in last
+    assert "You were B, and do not answer as such." in last
+    assert "moved_by" in last
+    assert "moved_by" not in blind
+
+
+def test_a_ballot_shares_the_prompt_before_it_with_every_other_seat() -> None:
+    at = hold("rounds", format="verdict", max_rounds=3).play()
+    prompts = [(call.task, render_prompt_text(prompt)) for call, prompt in at.calls_made if call.round == 2]
+    turn = next(text for task, text in prompts if task == "argument")
+    ballot = next(text for task, text in prompts if task == "ballot")
+    shared = turn[: turn.index("\n\nYou are A")]
+    assert ballot.startswith(shared)
+
+
+def test_ballots_after_a_round_show_its_turns_and_ask_what_is_new() -> None:
+    at = hold("rounds", max_rounds=3).play_to_round(2)
+    after = [prompt for prompt in at.prompts(P) if "new_point" in prompt]
+    assert len(after) == 1
+    assert "Argument 312e" in after[0]
+    assert waves(at.play()) == [(1, "blind"), (1, "round"), (2, "round"), (4, "final")]
+
+
+def test_a_voter_is_not_asked_as_the_debater_it_is() -> None:
+    debaters = [
+        {"name": "Ada", "stance": "for", "system_prompt": "Be fierce.", "role": "a lawyer"},
+        {"name": "Ben", "stance": "against"},
+    ]
+    at = hold(debaters=debaters).play_to_round(1)
+    at.intervene("inject", text="For Ada alone.", to="Ada")
+    at.play()
+    ballots = [render_prompt_text(p) for c, p in at.calls_made if (c.seat, c.task) == ("Ada", "ballot")]
+    assert len(ballots) == 2
+    for prompt in ballots:
+        assert not any(words in prompt for words in ("Be fierce.", "a lawyer", "For Ada alone."))
+
+
+def test_judges_are_told_that_there_were_private_ballots() -> None:
+    (first, *_) = hold().play().prompts("judge 1")
+    assert "Left out: the debaters' private ballots." in first
+
+
+def test_a_failed_ballot_holds_nothing_up_and_costs_nobody_its_turn() -> None:
+    """Bad replies are no reason for another model, which would then speak in the debater's place."""
+    lost = task_script({"ballot": lambda c: "Hard to say." if c.seat == P else build_ballot("A")})
+    at = hold(script=lost, options={"fallback_models": ["spare"]}).play()
+    assert at.status == "concluded"
+    assert {turn.usage.model for turn in at.debate.turns} == {"scripted"}
+    assert [ballot.seat for ballot in at.debate.ballots] == [OPP, OPP]
+    failed = [task for task in list_tasks(at.debate) if task["state"] == "failed"]
+    assert {(task["task"], task["seat"]) for task in failed} == {("ballot", P)}
+    assert len(failed) == 4
+    assert (
+        build_verdict(at.debate).beliefs.before[0].startswith("Proponent 0.5667 ")
+    )  # a silent voter holds all alike
+
+    down = task_script({"ballot": ProviderFailure("unavailable")})
+    assert hold(script=down).play().status == "concluded"
+
+
+def test_a_fallback_model_gives_the_ballot_of_one_whose_provider_fails() -> None:
+    def script(call: Any) -> Any:
+        return ProviderFailure("unavailable") if call.model == "scripted" else build_ballot("A")
+
+    at = hold(script=task_script({"ballot": script}), options={"fallback_models": ["spare"]}).play()
+    assert {ballot.usage.model for ballot in at.debate.ballots} == {"spare"}
+
+
+def test_who_was_never_asked_to_speak_is_not_unheard_because_its_ballot_failed() -> None:
+    lost = task_script(
+        {
+            "opening": {"next_speakers": ["A"], "done": False},
+            "ballot": lambda c: "?" if c.seat == OPP else build_ballot("A"),
+        }
+    )
+    at = hold(script=lost, format="verdict", options={"moderator": {"opens": True}}).play()
+    assert at.status == "concluded"
+
+
+def test_a_retracted_turn_takes_back_the_ballots_that_read_it_and_no_blind_one() -> None:
+    at = hold("rounds", max_rounds=3).play(lambda debate: len(debate.private_ballots) == 4)
+    at.add_events(TurnRetracted(seat=P, turn_round=1, slot_index=0, round=1))
+    assert waves(at) == [(1, "blind")]
+    assert {call.task for call in at.pending_calls()} == {"ballot"}
+    at.play()
+    assert waves(at) == [(1, "blind"), (1, "round"), (2, "round"), (4, "final")]
+
+
+def test_a_talk_that_is_concluded_is_followed_by_the_last_ballots() -> None:
+    at = hold("rounds", format="settle", max_rounds=3).play(lambda debate: len(debate.turns) == 3)
+    at.intervene("conclude")
+    at.play()
+    assert at.status == "concluded"
+    assert waves(at) == [(1, "blind"), (1, "round"), (3, "final")]
+    assert at.debate.rounds[-1].phase == "ballots"
+
+
+def test_ballots_after_the_last_round_are_not_asked_for_twice() -> None:
+    at = hold("rounds", format="settle", script=task_script({"closing": SETTLED}), max_rounds=3).play()
+    assert waves(at) == [(1, "blind"), (1, "round")]
+    assert [entered.phase for entered in at.debate.rounds] == ["argumentation"]
+
+
+SETTLED = {"summary": "Agreed.", "status": "SETTLED", "decision": "Buy."}
+
+
+def test_a_fork_keeps_the_blind_ballots_of_the_rounds_that_it_inherits() -> None:
+    at = hold().play()
+    fork = at.fork(1).play()
+    assert waves(fork) == [(1, "blind"), (3, "final")]
+    assert [call.task for call, _ in fork.calls_made].count("ballot") == 2
+    again = at.fork(0).play()
+    assert [call.task for call, _ in again.calls_made].count("ballot") == 4
+    restanced = at.fork(1, stances={P: "buy one"}).play()
+    assert build_verdict(restanced.debate).beliefs.before == []
+
+
+@pytest.mark.parametrize("limit", range(5, 11))
+def test_a_budget_is_held_with_ballots_and_keeps_those_of_the_end_back(limit: int) -> None:
+    options = {"ballots": "blind", "limits": {"max_calls": limit}}
+    if limit < 8:  # four of round 1, and two readings and two ballots kept back
+        with pytest.raises(InvalidRequestError, match="do not allow one round"):
+            open_debate(build_request(options=options), models=["scripted"], seed=1)
+        return
+    at = simulate(build_setup(options=options)).play()
+    assert at.status == "concluded"
+    assert len(at.calls_made) <= limit
+    assert count_waves(at) == {"blind": 2, "final": 2}
+
+
+def callers() -> DebateSimulation:
+    debaters = [
+        {"name": "Me", "stance": "for", "model": "caller"},
+        {"name": "Tom", "stance": "against", "model": "vendor/model"},
+    ]
+    return hold(script=task_script({"ballot": build_ballot("A", MARK)}), debaters=debaters)
+
+
+def test_a_caller_is_shown_no_ballot_of_others_before_the_end() -> None:
+    """Also those that are in: a later ballot of its own would be given in their knowledge."""
+    at = callers().play()
+    assert at.status == "waiting"
+    calls = [call for call in at.debate.private_ballots if call.seat == "Tom"]
+    assert len(calls) == 1
+    while at.status == "waiting":
+        shown = hide_blind_answers(at.debate)
+        assert not any(MARK in ballot.position for ballot in shown.ballots)
+        assert MARK not in str(build_event_page(at.stored(), 0))
+        assert build_verdict(at.debate).beliefs.before == []
+        answer_as_caller(at)
+    assert at.status == "concluded"
+    assert MARK in str(build_event_page(at.stored(), 0))
+    assert len(hide_blind_answers(at.debate).ballots) == 4
+
+
+def answer_as_caller(at: DebateSimulation) -> None:
+    call = next(call for call in open_calls(at) if call.seat == "Me")
+    text = '{"beliefs": {"A": 60, "B": 40}}' if call.task == "ballot" else "It costs little."
+    at.add_events(build_submission(at.debate, "Me", text))
+    at.play()
+
+
+def open_calls(at: DebateSimulation) -> Any:
+    return pending_calls(at.debate)
+
+
+def test_a_caller_writes_its_ballot_before_its_first_turn() -> None:
+    at = callers().play()
+    assert [(call.seat, call.task) for call in open_calls(at)] == [("Me", "ballot")]
+    answer_as_caller(at)
+    assert [(call.seat, call.task) for call in open_calls(at)] == [("Me", "argument")]
+
+
+def test_many_voters_are_asked_once_each_whatever_they_are_called() -> None:
+    at = hold(format="verdict", debaters=build_debaters(26), max_rounds=1).play()
+    assert count_waves(at) == {"blind": 26, "final": 26}
+    assert sum(ballot.slot_index == BLIND_BALLOT for ballot in at.debate.ballots) == 26
+
+
+def test_a_ballot_says_which_wave_it_is_of_and_no_other() -> None:
+    at = hold().play_to_round(1)
+    event = at.answer(at.pending_calls()[0])
+    assert isinstance(event, Balloted)
+    with pytest.raises(Exception, match="another wave"):
+        at.add_events(event.model_copy(update={"wave": "final"}))
+    with pytest.raises(Exception, match="not asked for"):
+        at.add_events(event.model_copy(update={"new_point": "Costs."}))
+
+
+def test_ballots_that_are_not_asked_for_cannot_end_or_skip_a_debate() -> None:
+    for options in ({"skip_if_agreed": True}, {"stop": "on"}):
+        with pytest.raises(InvalidRequestError, match="need private ballots"):
+            open_debate(
+                build_request(format="verdict", options={"ballots": "none", **options}), models=["m"], seed=1
+            )
