@@ -12,6 +12,7 @@ import pytest
 
 import counterpoint
 import server.models
+from server.tools.debates import TOOLS
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.requirement("M7")
@@ -75,7 +76,10 @@ def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
 
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"counterpoint"}
-    assert {"counterpoint/app/server/settings.py", "counterpoint/app/storage/journal.py"} <= set(names)
+    assert {"settings.py", "tools/listed.json"} <= {
+        name.removeprefix("counterpoint/app/server/") for name in names
+    }
+    assert "counterpoint/app/storage/journal.py" in names
     assert not [name for name in names if "__pycache__" in name]
 
 
@@ -102,8 +106,12 @@ def test_an_installed_program_serves_mcp_whatever_else_is_called_server_or_stora
         child.stdin.write(json.dumps(request) + "\n")
         child.stdin.flush()
         answer = json.loads(child.stdout.readline() or "{}")
+        child.stdin.write('{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n')
+        child.stdin.flush()
+        listed = json.loads(child.stdout.readline() or "{}")
         child.stdin.close()
 
+    assert [tool["name"] for tool in listed["result"]["tools"]] == [*TOOLS]
     assert answer["result"]["serverInfo"]["name"] == "counterpoint"
     assert child.returncode == 0
 
