@@ -83,6 +83,10 @@ async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = No
     install_signal_handlers(stopped)
     protocol: asyncio.Task[None] | None = None
     code = 0
+    if settings.hooks:
+        from server.compose import prepare_hooks  # noqa: PLC0415  (slow)
+
+        prepare_hooks(settings, os.environ)  # a file that is wrong is told before there is a database
     try:
         async with (
             open_journal(settings) as journal,

@@ -89,7 +89,7 @@ class ForkDebate(ToolArguments):
 
     debate_id: DebateId
     at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")]
-    changes: Annotated[requests.ChangesInput, Field(default_factory=requests.ChangesInput)]
+    changes: requests.ChangesInput = Field(default_factory=requests.ChangesInput)
     again: Again = False
     wait_seconds: WaitSeconds = 45
 
@@ -157,7 +157,7 @@ class Intervene(ToolArguments):
     threshold: Annotated[
         requests.FractionText, Field(max_length=20, description="Share needed to win, such as 2/3")
     ] = ""
-    limits: Annotated[requests.BudgetInput, Field(description="For extend")] = requests.BudgetInput()
+    limits: requests.BudgetInput = Field(default_factory=requests.BudgetInput, description="For extend")
     reason: Annotated[str, Field(max_length=1000)] = ""
     request_id: Annotated[requests.Cleaned, Field(max_length=100, description="A repeat does nothing")] = ""
 

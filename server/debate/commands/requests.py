@@ -317,8 +317,9 @@ class OptionsInput(Input):
     fallback_models: Annotated[ModelNames, Field(max_length=5, description="On failure")] = []
     on_window: OnWindow = "refuse"
     pause_when: Annotated[Breakpoints, Field(description=BREAKPOINTS_HELP)] = []
-    limits: LimitsInput = LimitsInput()
-    visibility: VisibilityInput = VisibilityInput()
+    # Made with each request: an instance made here would have its validator built at the start.
+    limits: LimitsInput = Field(default_factory=LimitsInput)
+    visibility: VisibilityInput = Field(default_factory=VisibilityInput)
     instructions: Annotated[Text, Field(description="For seats without a prompt")] = ""
     framing: bool = True
     same_stance: bool = False
@@ -338,7 +339,7 @@ class DebateRequest(Input):
     documents: Annotated[Documents, Field(description="Quoted to all")] = []
     models: Annotated[ModelNames, Field(max_length=26, description=MODELS_HELP)] = []
     max_rounds: Rounds = 0
-    options: OptionsInput = OptionsInput()
+    options: OptionsInput = Field(default_factory=OptionsInput)
     run: Annotated[bool, Field(description="Run it to the verdict")] = False
 
 
