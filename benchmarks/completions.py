@@ -25,6 +25,7 @@ def build_completion(body: Mapping[str, Any], model: str, text: str, finish_reas
             "completion_tokens": tokens_out,
             "total_tokens": tokens_in + tokens_out,
             "prompt_tokens_details": {"cached_tokens": tokens_in // 2},
+            "completion_tokens_details": {"reasoning_tokens": tokens_out // 10},
         },
     }
 

@@ -35,6 +35,7 @@ ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
     "401": (401, "invalid_api_key", "Incorrect API key provided."),
     "403": (403, "permission_denied", "This key may not use this model."),
     "404": (404, "model_not_found", "The model does not exist."),
+    "413": (413, "request_too_large", "The request is too large."),
     "429": (429, "rate_limit_exceeded", "Rate limit reached for requests."),
     "500": (500, "server_error", "The server had an error."),
     "503": (503, "overloaded", "The engine is overloaded."),
@@ -43,12 +44,20 @@ ERROR_RESPONSES: dict[str, tuple[int, str, str]] = {
 }
 """Scenarios that return an error: (status, code, message)."""
 
+RAW_RESPONSES: dict[str, tuple[int, str, bytes]] = {
+    "html": (502, "text/html", b"<html><body><h1>502 Bad Gateway</h1></body></html>"),
+    "malformed": (200, "application/json", b'{"choices": [{"message": {"content": "It'),
+}
+"""Scenarios whose response is not that of the protocol: (status, type, body)."""
+
 SCENARIOS = (
     *ERROR_RESPONSES,
+    *("html", "malformed", "stopped"),
     *("hang", "stall", "reset", "broken", "empty", "prose", "huge", "truncated", "calls", "plain", "flood"),
 )
 """`hang` never responds, `stall` stops in the middle of a stream; `reset` closes the connection before the
-response, `broken` within it; `prose` responds to a judge in prose; `huge` is a million characters; `calls`
+response, `broken` within it; `html` is an error page of a proxy, `malformed` no JSON, `stopped` a reply that a filter
+withheld; `prose` responds to a judge in prose; `huge` is a million characters; `calls`
 calls
 the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas; `flood` sends a
 gigabyte."""
@@ -211,8 +220,8 @@ class Stub:
             return
         if scenario == "plain" and any(name in request.body for name in _NOT_IN_PLAIN):
             scenario = "400"
-        if scenario in ERROR_RESPONSES:
-            writer.write(self._build_error(scenario, request))
+        if error := self._build_error(scenario, request):
+            writer.write(error)
             return
         text, finish = self._choose_text(scenario, request.body)
         parts = build_completion(request.body, self.reported_model or model, text, finish)
@@ -241,6 +250,10 @@ class Stub:
             self.working -= 1
 
     def _build_error(self, scenario: str, request: StubRequest) -> bytes:
+        if scenario in RAW_RESPONSES:
+            return encode_bytes(*RAW_RESPONSES[scenario])
+        if scenario not in ERROR_RESPONSES:
+            return b""
         status, code, message = ERROR_RESPONSES[scenario]
         if self.echo_key:
             message += f" You sent {request.headers.get('authorization', 'no key')}."
@@ -251,8 +264,8 @@ class Stub:
     def _choose_text(self, scenario: str, body: Mapping[str, Any]) -> tuple[str, str]:
         """(text, finish_reason)."""
         prompt = "\n".join(str(message.get("content")) for message in body.get("messages", ()))
-        if scenario == "empty":
-            return "", "stop"
+        if scenario in ("empty", "stopped"):
+            return "", "stop" if scenario == "empty" else "content_filter"
         if scenario == "huge":
             return generate_prose(prompt, HUGE_TEXT_LENGTH), "stop"
         if "You are a judge" in prompt and scenario != "prose":
@@ -304,8 +317,13 @@ async def read_request(reader: asyncio.StreamReader) -> StubRequest | None:
 
 
 def encode_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> bytes:
-    data = json.dumps(body).encode()
-    lines = [f"HTTP/1.1 {status} -", "Content-Type: application/json", f"Content-Length: {len(data)}"]
+    return encode_bytes(status, "application/json", json.dumps(body).encode(), headers)
+
+
+def encode_bytes(
+    status: int, content_type: str, data: bytes, headers: Mapping[str, str] | None = None
+) -> bytes:
+    lines = [f"HTTP/1.1 {status} -", f"Content-Type: {content_type}", f"Content-Length: {len(data)}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     return "\r\n".join(lines).encode() + _HEADERS_END + data
 

@@ -7,6 +7,7 @@ wrong keys too.
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import re
@@ -116,10 +117,14 @@ class LitellmModel(ProviderModel):
 
 
 def find_unreadable(error: BaseException | None) -> UnreadableResponseError | None:
-    """The first of the causes of an error that says that the answer is too large."""
-    while error and not isinstance(error, UnreadableResponseError):
+    """The first of the causes of an error that says that the answer is too large, or no JSON."""
+    while error:
+        if isinstance(error, UnreadableResponseError):
+            return error
+        if isinstance(error, json.JSONDecodeError):
+            return UnreadableResponseError("It is no completion (JSONDecodeError).")
         error = error.__cause__ or error.__context__
-    return error if isinstance(error, UnreadableResponseError) else None
+    return None
 
 
 def find_missing_variables(litellm: Any, name: str) -> list[str]:
