@@ -29,6 +29,7 @@ ROWS: dict[str, str] = {
     "prompts": "speed.prompts:measure_prompts",
     "disk": "stored.disk:measure_disk",
     "stored": "stored.lists:measure_lists",
+    "many": "stored.lists:measure_many_lists",
     "replay": "stored.lists:measure_replay",
     "takeover": "crashes.takeover:measure_takeover",
     "limits": "speed.limits:measure_limits",
@@ -38,7 +39,7 @@ ROWS: dict[str, str] = {
 }
 """Where each row is measured: module and function."""
 
-ON_REQUEST = ("limits", "slow", "kills", "chaos")
+ON_REQUEST = ("many", "limits", "slow", "kills", "chaos")
 """Rows that take minutes."""
 
 USUAL = tuple(name for name in ROWS if name not in ON_REQUEST)
