@@ -23,6 +23,9 @@ DAILY = "tests/engine/budgets/test_daily_budget.py"
 SHARED_DAY = f"{DAILY}::test_debates_at_once_do_not_spend_the_same_call_twice"
 REDACTION = "tests/models/providers/test_litellm_errors.py::test_secrets_are_taken_out_of_texts"
 ECHO = "tests/mcp/test_secrets.py"
+FOREIGN = "tests/engine/test_foreign_records.py"
+RECEIPTS = "tests/tools/test_receipts.py"
+VERIFICATION = "tests/engine/test_verification.py"
 ADDRESSES = "tests/hooks/test_webhooks.py::test_only_addresses_of_the_internet_are_public"
 
 
@@ -163,6 +166,51 @@ MUTATIONS = {
         'getattr(entry.event, "request_id", "") == request.request_id',
         "False",
         "tests/hooks/test_hooks.py::test_an_intervention_that_was_not_noted_is_made_once",
+    ),
+    "run what was not recorded here": Mutation(
+        "server/engine/database/store.py",
+        "return not self.is_foreign and super",
+        "return super",
+        FOREIGN,
+    ),
+    "go on with a debate that something else writes to": Mutation(
+        "server/engine/runner.py", "is_held or snapshot.is_foreign", "is_held or False", FOREIGN
+    ),
+    "seal what was not recorded here": Mutation(
+        "server/engine/database/store.py",
+        "if self.signer and not reached.is_foreign",
+        "if self.signer",
+        FOREIGN,
+    ),
+    "seal every head alike": Mutation(
+        "server/signing.py",
+        "% (stream.encode(), seq, digest)",
+        '% (b"", seq, b"")',
+        FOREIGN,
+    ),
+    "sign what was not recorded here": Mutation(
+        "server/engine/receipts.py",
+        "if signer is None or snapshot.is_foreign:",
+        "if signer is None:",
+        RECEIPTS,
+    ),
+    "believe every signature": Mutation(
+        "server/signing.py",
+        "except (InvalidSignature, ValueError):\n        return False",
+        "except (InvalidSignature, ValueError):\n        return True",
+        "tests/test_signing.py::test_a_signature_is_of_its_payload_and_its_key",
+    ),
+    "believe every statement": Mutation(
+        "server/engine/receipts.py",
+        "require(not where,",
+        "require(True or where,",
+        f"{VERIFICATION}::test_a_receipt_that_says_something_else_is_found_though_the_key_is_right",
+    ),
+    "take every key for the one given": Mutation(
+        "server/engine/verification.py",
+        "if public_key == keys.given:",
+        "if public_key:",
+        f"{VERIFICATION}::test_a_record_that_was_rewritten_hashed_and_signed_again_is_found",
     ),
     "close a breaker on every failure": Mutation(
         "server/models/resilience.py",

@@ -5,10 +5,12 @@ tools may use them first: the results are recorded as an event, and the seat is 
 """
 
 import asyncio
+import json
 import logging
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
+from typing import Any
 
 import anyio
 import rfc8785
@@ -150,10 +152,15 @@ def hash_request(model: str, request: Request) -> str:
     """
     messages = [{"content": each.content, "role": each.role} for each in request.prompt.messages]
     functions = rfc8785.dumps([asdict(each) for each in request.functions]) if request.functions else b"[]"
-    schema = rfc8785.dumps(request.prompt.schema) if request.prompt.schema else to_json(request.prompt.schema)
+    is_ours = request.prompt.strict  # without floats, large numbers and names beyond ASCII: sorting is enough
+    schema = (encode_sorted if is_ours else rfc8785.dumps)(request.prompt.schema)
     digest = sha256(b'{"functions":%b,"messages":%b,' % (functions, to_json(messages)))
     digest.update(b'"model":%b,"schema":%b}' % (to_json(model), schema))
     return digest.hexdigest()
+
+
+def encode_sorted(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def list_models(debate: Debate) -> set[str]:

@@ -26,6 +26,8 @@ DATA_LIMIT = 16_000
 
 SCHEME = "debate://"
 
+FOREIGN = "This installation did not record its newest entries, so that it is not run unasked."
+
 
 class DebateResult(Bounded):
     """What every result about a debate has."""
@@ -128,7 +130,9 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         "debate_id": stored.id,
         "status": found,
         "working": working,
-        "reason": state.status_reason(stored.debate) or describe_loading(manager, stored, working=working),
+        "reason": state.status_reason(stored.debate)
+        or describe_loading(manager, stored, working=working)
+        or (FOREIGN if found == "ready" and isinstance(stored, DebateSnapshot) and stored.is_foreign else ""),
         "next": suggest_next(stored, found, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
     }

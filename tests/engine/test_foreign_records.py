@@ -17,6 +17,7 @@ from server.engine.debates import utc_now
 from server.engine.recovery import Recovery
 from server.models.fakes.scripted import ScriptedModel
 from server.signing import SigningKey
+from server.tools.results import FOREIGN, build_verdict_result
 from storage.sqlite import SqliteJournal
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
@@ -70,6 +71,10 @@ async def test_what_another_installation_recorded_is_left_alone_until_a_caller_a
         await manager.intervene(debate_id, "inject", InterventionRequest(text="Hm."), actor="me")
         assert (await manager.follow(debate_id, wait=1)).is_foreign
         assert model.requests == []
+
+        told = await build_verdict_result(manager, await manager.load(debate_id))
+        assert (told.status, told.reason) == ("ready", FOREIGN)
+        assert "step_round" in told.next
 
         stepped = await manager.step(debate_id, wait=5)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import rfc8785
 
+from server.debate.commands.formats import FORMATS
 from server.debate.facts.events import Failed, Usage
 from server.debate.facts.state import Debate
 from server.models import OnText, Reply, Request
@@ -51,7 +52,7 @@ def find_usage(debate: Debate) -> dict[str, str]:
     return {usage.reply_id: usage.prompt_sha256 for usage in debate.usage}
 
 
-@pytest.mark.parametrize("format_name", ["second_opinion", "handoff", "full"])
+@pytest.mark.parametrize("format_name", FORMATS)
 async def test_every_answer_carries_the_hash_of_its_prompt(database: str, format_name: str) -> None:
     recorder = Recorder()
     async with open_engine(database, recorder) as manager:
@@ -62,7 +63,7 @@ async def test_every_answer_carries_the_hash_of_its_prompt(database: str, format
         options |= {} if format_name == "handoff" else {"synthesizer": {"model": "mine"}}
         snapshot = await run_debate(manager, question=HARD_TEXT, format=format_name, options=options)
 
-    assert {request.prompt.schema is None for request in recorder.asked.values()} == {True, False}
+    assert any(request.prompt.schema for request in recorder.asked.values())
     assert find_usage(snapshot.debate) == {
         reply_id: hash_as_documented("mine", request) for reply_id, request in recorder.asked.items()
     }

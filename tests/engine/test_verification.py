@@ -90,7 +90,7 @@ def test_one_value_changed_anywhere_is_found(name: str) -> None:
 def test_one_byte_changed_anywhere_is_found() -> None:
     data = build_signed_export(play_record())
     whole, chance = json.dumps(data), random.Random(1)  # noqa: S311
-    for at in chance.sample(range(len(whole)), 1500):
+    for at in chance.sample(range(len(whole)), 700):
         changed = whole[:at] + chr(ord(whole[at]) ^ 1) + whole[at + 1 :]
         try:
             read = json.loads(changed)
@@ -99,17 +99,15 @@ def test_one_byte_changed_anywhere_is_found() -> None:
         assert read == data or describe_wrong(read), (at, whole[max(at - 30, 0) : at + 10])
 
 
-@pytest.mark.slow
-def test_every_character_of_a_receipt_counts() -> None:
-    data = build_signed_export(play_record())
+def test_every_character_of_a_receipt_counts(data: Any) -> None:
     whole = json.dumps(data["receipt"]["envelope"])
     for at, letter in enumerate(whole):
         changed = whole[:at] + ("A" if letter != "A" else "B") + whole[at + 1 :]
         try:
-            data["receipt"]["envelope"] = json.loads(changed)
+            envelope = json.loads(changed)
         except ValueError:
-            continue
-        assert describe_wrong(data), at
+            continue  # the file cannot be read, which is said
+        assert describe_wrong(envelope), at
 
 
 Change = Callable[[Any], object]
