@@ -36,6 +36,23 @@ async def test_a_debate_of_any_format_runs_to_its_end_in_one_call(open_client: A
     assert read_by_tool.content[0].text == transcript
 
 
+@pytest.mark.requirement("N1")
+@pytest.mark.parametrize("name", FORMATS)
+async def test_private_ballots_are_told_with_the_verdict_of_any_format(open_client: Any, name: str) -> None:
+    async with open_client() as client:
+        ran = await mcp_debates.run_debate(client, format=name, options={"ballots": "blind"})
+        found = await client.call_tool("get_verdict", {"debate_id": ran["debate_id"]})
+
+    beliefs = found.structured_content["beliefs"]
+    assert beliefs["before"]
+    assert beliefs["changed"] == "no"
+    assert (ran["status"], ran["failures"]) == ("concluded", [])
+    if found.structured_content["outcome"]:
+        text = found.content[0].text
+        assert len(text.encode()) < 4_000
+        assert f"before the talk: {beliefs['before'][0]}" in text
+
+
 @pytest.mark.requirement("M4", "D1")
 @pytest.mark.parametrize("name", FORMATS)
 async def test_doing_what_next_says_steps_any_format_to_its_end(open_modern: Any, name: str) -> None:

@@ -77,6 +77,7 @@ FORMATS: dict[str, Format] = {
             phases=list_phases("opening rebuttal verdict", repeats="rebuttal"),
             warn_above_rounds=3,
             max_allowed_rounds=4,
+            stop="on",
         ),
         Format(
             name="verdict",

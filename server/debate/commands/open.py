@@ -5,7 +5,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.phases import add_closing_round, add_final_ballots, build_custom_phases
+from server.debate.commands.phases import (
+    add_closing_round,
+    add_final_ballots,
+    build_custom_phases,
+    find_ballot_mode,
+)
 from server.debate.commands.positions import build_framing, describe_framing_problem, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.facts.config import (
@@ -76,7 +81,7 @@ def open_debate(
 
 def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
     options, limits = request.options, request.options.limits
-    ballots = options.ballots or row.ballots
+    ballots = find_ballot_mode(options, row)
     debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
     documents = build_documents(request.documents)
     used = {debater.model for debater in debaters}
@@ -133,11 +138,9 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(judges or not options.judges, problem)
     problem = "options.closing_round is for debates that judges or voters decide: leave it out."
     require(find_voters(setup) or not options.closing_round, problem)
-    needs = "need private ballots: leave options.ballots=none out."
-    has_ballots = setup.ballots != "none"
+    is_asked = setup.ballots != "none" or not (setup.skip_if_agreed or setup.stop == "on")
     require(
-        has_ballots or not (setup.skip_if_agreed or setup.stop == "on"),
-        f"options.skip_if_agreed and stop=on {needs}",
+        is_asked, "options.skip_if_agreed and stop=on need private ballots: leave options.ballots=none out."
     )
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
@@ -317,7 +320,7 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
     require(moderated or not opens, problem)
     phases = add_closing_round(phases) if options.closing_round else phases
-    has_ballots = (options.ballots or row.ballots) != "none"
+    has_ballots = find_ballot_mode(options, row) != "none"
     has_schema = options.output_schema is not None
     if options.synthesizer is False:
         require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")

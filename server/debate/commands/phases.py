@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from server.debate.commands.formats import FINAL_BALLOTS, PHASES, choose_unique_name
-from server.debate.commands.requests import PhaseInput
-from server.debate.facts.config import Block, Order, Phase
+from server.debate.commands.formats import FINAL_BALLOTS, PHASES, Format, choose_unique_name
+from server.debate.commands.requests import OptionsInput, PhaseInput
+from server.debate.facts.config import BallotMode, Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import find_block
@@ -72,6 +72,12 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     after = phases.index(last) + 1
     changes = {"name": choose_unique_name("closing", phases), "closes_talk": True}
     return (*phases[:after], PHASES["closing"].model_copy(update=changes), *phases[after:])
+
+
+def find_ballot_mode(options: OptionsInput, row: Format) -> BallotMode:
+    """As requested, else the format's, or what other options need."""
+    needed: BallotMode = "blind" if options.skip_if_agreed or options.stop == "on" else row.ballots
+    return options.ballots or needed
 
 
 def add_final_ballots(phases: Sequence[Phase]) -> tuple[Phase, ...]:

@@ -247,9 +247,16 @@ def build_verdict(debate: Debate) -> Verdict:
     found = debate.verdict
     result, problem = find_deliverable(debate)
     cautions = [*find_verdict_caps(debate), *find_verdict_warnings(debate)] if found or result else []
+    beliefs = build_beliefs(debate) if is_visible(debate, "debaters") and (found or result) else Beliefs()
     if found is None:
         headline = build_headline(debate) if result or problem else ""
-        return Verdict(headline=headline, cautions=cautions, deliverable=result, deliverable_problem=problem)
+        return Verdict(
+            headline=headline,
+            beliefs=beliefs,
+            cautions=cautions,
+            deliverable=result,
+            deliverable_problem=problem,
+        )
     ahead, panel, confidence = count_support(debate, found.votes)
     ballots = []
     if debate.last_ballots:
@@ -269,7 +276,7 @@ def build_verdict(debate: Debate) -> Verdict:
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
-        beliefs=build_beliefs(debate) if is_visible(debate, "debaters") else Beliefs(),
+        beliefs=beliefs,
         dissent=list_dissent(debate, found),
         cautions=cautions,
         deliverable=result,

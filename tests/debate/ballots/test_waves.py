@@ -16,6 +16,7 @@ from server.debate.rules.budget import estimate
 from server.debate.rules.decide import pending_calls
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.events import build_event_page
+from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
@@ -118,7 +119,7 @@ def test_a_ballot_shares_the_prompt_before_it_with_every_other_seat() -> None:
 
 
 def test_ballots_after_a_round_show_its_turns_and_ask_what_is_new() -> None:
-    at = hold("rounds", max_rounds=3).play_to_round(2)
+    at = hold("rounds", max_rounds=3, options={"stop": "off"}).play_to_round(2)
     after = [prompt for prompt in at.prompts(P) if "new_point" in prompt]
     assert len(after) == 1
     assert "Argument 312e" in after[0]
@@ -182,7 +183,8 @@ def test_who_was_never_asked_to_speak_is_not_unheard_because_its_ballot_failed()
 
 
 def test_a_retracted_turn_takes_back_the_ballots_that_read_it_and_no_blind_one() -> None:
-    at = hold("rounds", max_rounds=3).play(lambda debate: len(debate.private_ballots) == 4)
+    options = {"stop": "off"}
+    at = hold("rounds", max_rounds=3, options=options).play(lambda debate: len(debate.private_ballots) == 4)
     at.add_events(TurnRetracted(seat=P, turn_round=1, slot_index=0, round=1))
     assert waves(at) == [(1, "blind")]
     assert {call.task for call in at.pending_calls()} == {"ballot"}
@@ -291,9 +293,67 @@ def test_a_ballot_says_which_wave_it_is_of_and_no_other() -> None:
         at.add_events(event.model_copy(update={"new_point": "Costs."}))
 
 
+def test_what_needs_ballots_asks_for_them() -> None:
+    for options in ({"skip_if_agreed": True}, {"stop": "on"}):
+        request = build_request(format="verdict", options=options)
+        wanted = request.model_copy(update={"options": request.options.model_copy(update={"ballots": None})})
+        assert open_debate(wanted, models=["m"], seed=1).ballots == "blind"
+
+
 def test_ballots_that_are_not_asked_for_cannot_end_or_skip_a_debate() -> None:
     for options in ({"skip_if_agreed": True}, {"stop": "on"}):
         with pytest.raises(InvalidRequestError, match="need private ballots"):
             open_debate(
                 build_request(format="verdict", options={"ballots": "none", **options}), models=["m"], seed=1
             )
+
+
+def test_the_verdict_says_who_moved_by_how_much_and_because_of_what() -> None:
+    def ballot(call: Any) -> dict[str, Any]:
+        if call.slot_index == BLIND_BALLOT:
+            return build_ballot("A" if call.seat == P else "B", percent=70)
+        return build_ballot("A", percent=90) | {"moved_by": "A 2"}
+
+    at = hold(script=task_script({"ballot": ballot})).play()
+    found = build_verdict(at.debate).beliefs
+    assert found.before == ["Proponent 0.3500 (1 vote)", "Opponent 0.3500 (1 vote)", "none 0.3000 (0 votes)"]
+    assert found.after == ["Proponent 0.9000 (2 votes)", "none 0.1000 (0 votes)", "Opponent 0.0000 (0 votes)"]
+    assert found.moved == [
+        "Proponent moved within Proponent by 0.20, because of Proponent, round 2",
+        "Opponent moved from Opponent to Proponent by 0.90, because of Proponent, round 2",
+    ]
+    assert (found.against_public, found.changed) == ([OPP], "yes")
+    shown = render_transcript(at.debate, at.log)
+    assert '*Opponent holds in private Proponent (90%), moved by Proponent, round 2: "' in shown
+    assert "- the talk changed the answer: yes\n" in shown
+    assert "- in private not for what they argued: Opponent\n" in shown
+
+
+def test_another_model_that_answers_for_a_voter_is_no_change_of_mind() -> None:
+    def ballot(call: Any) -> dict[str, Any]:
+        return build_ballot("A" if call.slot_index == BLIND_BALLOT else "B")
+
+    options = {"stop": "on"}
+    at = hold("rounds", task_script({"ballot": ballot}), max_rounds=3, options=options).play_to_round(2)
+    at.intervene("replace_model", to=P, model="vendor/new")
+    at.play()
+    moved = build_verdict(at.debate).beliefs.moved
+    assert (
+        moved[0] == "Proponent moved from Proponent to Opponent by 0.80, because of another model: vendor/new"
+    )
+    assert at.debate.talk_round_count == 3  # its movement is not known after round 2
+
+
+def test_instructions_for_everybody_are_for_voters_too_and_those_for_one_debater_are_not() -> None:
+    at = hold(
+        "rounds", max_rounds=3, options={"instructions": "Answer in German.", "stop": "off"}
+    ).play_to_round(1)
+    at.intervene("instruct", text="Think of the cost.")
+    at.intervene("instruct", text="Be fierce.", to=P)
+    at.play()
+    first, *_, last = [render_prompt_text(p) for c, p in at.calls_made if (c.seat, c.task) == (P, "ballot")]
+    assert "Answer in German." in first
+    assert "Think of the cost." not in first
+    assert "Answer in German." in last
+    assert "Think of the cost." in last
+    assert "Be fierce." not in last
