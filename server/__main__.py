@@ -17,6 +17,9 @@ def main() -> None:
             gc.freeze()
             gc.enable()
             gc.set_threshold(10_000, 20, 50)
+            sys.setswitchinterval(
+                0.0005
+            )  # the database's thread and the event loop wait for each other's lock
             sys.exit(serve_stdio())
         from server.cli.main import counterpoint  # noqa: PLC0415
 

@@ -65,12 +65,14 @@ ROOMS: dict[str, str] = {
         "models.resilience"
     ),
     "engine": "",
+    "engine.turnstile": "",
     "engine.database": (
         "debate.analysis debate.commands debate.facts debate.replies debate.rules debate.views redaction "
         "signing storage"
     ),
     "engine.model_calls": (
-        "debate.facts debate.prompts debate.replies debate.rules models models.registry redaction research"
+        "debate.facts debate.prompts debate.replies debate.rules engine.turnstile models models.registry "
+        "redaction research"
     ),
     "engine.runner": "debate.facts debate.rules engine.database engine.model_calls models redaction storage",
     "engine.driver": "debate.rules engine.database engine.runner",

@@ -7,7 +7,7 @@ tools may use them first: the results are recorded as an event, and the seat is 
 import asyncio
 import json
 import logging
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -27,6 +27,7 @@ from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
 from server.debate.rules.schedule import find_models, find_own_models, find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
+from server.engine.turnstile import Turnstile
 from server.models import ModelError, OnText, Request
 from server.models.registry import ModelRegistry
 from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
@@ -53,6 +54,7 @@ class ModelCaller:
     research: Research
     leeway: float = LEEWAY
     """Seconds that a model may take beyond its own timeout: its library may have to be loaded first."""
+    turnstile: Turnstile = field(default_factory=Turnstile)  # for each step that takes long
 
     def prepare(self, debate: Debate) -> None:
         """Begin to load what the models of a debate need."""
@@ -130,6 +132,7 @@ class ModelCaller:
             reply = await self.models.get(call.model).reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
+        await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
         wanted = [each for each in reply.function_calls if each.name != "handoff"] if offered else []

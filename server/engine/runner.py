@@ -24,7 +24,7 @@ from server.debate.rules.decide import (
     Ask,
     Call,
     Record,
-    acceptable_calls,
+    acceptable_slots,
     decide,
     is_round_over,
 )
@@ -157,6 +157,7 @@ class Runner:
             answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
             await send.send((call, answer))
 
+        await self.model_caller.turnstile.enter()
         try:
             async with anyio.create_task_group() as calls, send, receive:
                 while True:
@@ -220,16 +221,18 @@ class Runner:
         While the database cannot be written, paid answers are kept and recording is tried again. `in_flight`: what
         stays reserved for other calls.
         """
+        await self.model_caller.turnstile.enter()
         delays = chain(self.record_retry_delays, repeat(self.record_retry_delays[-1]))
         reserved = self.daily_budget.build_reservation(in_flight)
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
-            accepted = {(call.round, call.slot_key) for call in acceptable_calls(run.snapshot.debate)}
+            debate = run.snapshot.debate
+            accepted = {(debate.round, slot.key) for slot in acceptable_slots(debate)}
             events = [event for call, event in results if (call.round, call.slot_key) in accepted]
             if not events:
                 await self.daily_budget.settle(run.snapshot.id, reserved)
                 return
-            debate = replay(events, run.snapshot.debate)
+            debate = replay(events, debate)
             # Code of the caller may raise, which must not cost an answer.
             is_held = in_flight or self.before_steps or run.code
             if not (is_held or has_reached(debate, run.through_round)):

@@ -13,6 +13,12 @@ pytestmark = pytest.mark.requirement("D7")
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 
+
+class Whole(int):
+    def __repr__(self) -> str:
+        return "a number"
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -36,7 +42,7 @@ def test_every_value_is_encoded_as_by_the_reference_implementation(value: dict[s
         {"a": 1.0, "b": 1e21, "c": 1e-7, "d": -0.0},
         {"a": 2**53 - 1, "b": -(2**53) + 1},
         {"a": '\u2028\x00\x1f\x7f\\"/'},
-        {"a": ((), [{}])},
+        {"a": ((), [{}], Whole(7))},
     ],
 )
 def test_what_the_standard_encoder_writes_differently_is_encoded_as_well(value: dict[str, Any]) -> None:

@@ -332,11 +332,13 @@ def due_slots(debate: Debate) -> tuple[Slot, ...]:
     return final_closing_slots(debate) if concluded else open_slots(debate)
 
 
-@once
+def acceptable_slots(debate: Debate) -> tuple[Slot, ...]:
+    """The slots whose answers would be accepted now, due or not."""
+    return tuple(dict.fromkeys((*open_slots(debate), *final_closing_slots(debate))))
+
+
 def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
-    """The calls whose answers would be accepted now, due or not."""
-    slots = dict.fromkeys((*open_slots(debate), *final_closing_slots(debate)))
-    return tuple(build_call(debate, slot) for slot in slots)
+    return tuple(build_call(debate, slot) for slot in acceptable_slots(debate))
 
 
 def build_call(debate: Debate, slot: Slot) -> Call:

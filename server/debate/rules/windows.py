@@ -45,6 +45,13 @@ def count_fewest_tokens(text: str) -> int:
     return max(len(rest.split()), len(_SIGNS.sub("", rest)) // 10) + (len(text) - len(rest)) // 2
 
 
+def count_at_most(text: str) -> int:
+    """A number that `count_fewest_tokens` never exceeds, found ten times as fast. Of a text that was cleaned."""
+    spaces = sum(map(text.count, " \n\t"))
+    others = len(text.encode("utf-8", "replace")) - len(text)  # at least one for each character beyond ASCII
+    return max(spaces + 1, len(text) // 10) + others
+
+
 def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
     """How many tokens a prompt has at least of which a model read only a part; 0 for one that it read.
 
@@ -52,8 +59,8 @@ def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
     """
     if input_tokens < SMALLEST_WINDOW:
         return 0
-    fewest = count_fewest_tokens(text)
-    if input_tokens < READ_SHARE * fewest:
+    is_short = input_tokens < READ_SHARE * count_at_most(text)
+    if is_short and input_tokens < READ_SHARE * (fewest := count_fewest_tokens(text)):
         return fewest
     # Full to the last token, without room for an answer: what did not fit was cut.
     return max(estimate_tokens([text]), window + 1) if input_tokens == window else 0

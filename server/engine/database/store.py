@@ -72,6 +72,7 @@ class DebateStore:
     signer: Signer | None = None  # without one nothing is sealed, and no debate counts as foreign
     listeners: list[OnCommit] = field(default_factory=list)
     recent: dict[str, DebateSnapshot] = field(default_factory=dict)  # by id, the one used last at the end
+    recent_entries: int = 0  # of all of these
     max_recent_entries: int = 2_000  # of all of these, about 10 MB; the one used last stays, however long
 
     async def open(
@@ -152,11 +153,11 @@ class DebateStore:
 
     def keep(self, snapshot: DebateSnapshot) -> None:
         """Keep it in memory, and of those used before it as many as fit."""
-        self.recent.pop(snapshot.id, None)
+        before = self.recent.pop(snapshot.id, None)
         self.recent[snapshot.id] = snapshot
-        entries = sum(len(each.entries) for each in self.recent.values())
-        while entries > self.max_recent_entries and len(self.recent) > 1:
-            entries -= len(self.recent.pop(next(iter(self.recent))).entries)
+        self.recent_entries += len(snapshot.entries) - (len(before.entries) if before else 0)
+        while self.recent_entries > self.max_recent_entries and len(self.recent) > 1:
+            self.recent_entries -= len(self.recent.pop(next(iter(self.recent))).entries)
 
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
@@ -213,8 +214,6 @@ class DebateStore:
                 reserved=reserved,
                 seal=self.signer.seal if self.signer and not reached.is_foreign else None,
             )
-        if reached.debate.ended:
-            self.journal.checkpoint_soon()
         saved = (
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)

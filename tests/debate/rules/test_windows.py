@@ -4,16 +4,25 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server.debate.commands.open import add_windows, find_setup_warnings
 from server.debate.facts.config import Window
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Usage
 from server.debate.facts.state import Debate
+from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
-from server.debate.rules.windows import estimate_prompt, estimate_tokens, find_unread_prompt
+from server.debate.rules.windows import (
+    count_at_most,
+    count_fewest_tokens,
+    estimate_prompt,
+    estimate_tokens,
+    find_unread_prompt,
+)
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
 from tests.support.simulation import ScriptAnswer, build_setup, default_script, render_finding, simulate
@@ -119,6 +128,12 @@ def test_a_prompt_that_was_read_is_not_taken_for_one_that_was_cut(text: str, rea
 )
 def test_a_prompt_of_which_a_fifth_was_read_was_cut(text: str) -> None:
     assert find_unread_prompt(text, 2_050) > 2_050 / 0.6
+
+
+@given(st.text() | st.text("a1 \u3000\t\x1c=委", max_size=200))
+def test_a_quick_count_of_tokens_is_never_below_the_fewest(text: str) -> None:
+    cleaned = clean(text)
+    assert count_at_most(cleaned) >= count_fewest_tokens(cleaned)
 
 
 def test_a_prompt_that_fills_the_window_to_the_last_token_was_cut() -> None:
