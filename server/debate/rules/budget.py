@@ -20,7 +20,7 @@ from server.debate.ballots.waves import (
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened, PhaseEntered
-from server.debate.facts.state import Debate, count_passes, find_phase, phase_seats
+from server.debate.facts.state import Debate, count_passes, find_phase, once, phase_seats
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
@@ -85,6 +85,7 @@ class Remaining:
     reason: str = ""
 
 
+@once
 def compute_spending(debate: Debate) -> Spending:
     """What this debate spent. Answers without token counts are estimated at the usual size and price."""
     used = [usage for usage in debate.usage if usage.model != CALLER]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, once
 from server.debate.rules.schedule import count_turns, find_models
 
 CHARACTERS_PER_TOKEN = 4
@@ -35,7 +35,8 @@ def estimate_tokens(texts: Iterable[str]) -> int:
     characters = extra_bytes = 0
     for text in texts:
         characters += len(text)
-        extra_bytes += len(text.encode("utf-8", "replace")) - len(text)  # 2 for each of those characters
+        if not text.isascii():  # of a whole debate, in no time
+            extra_bytes += len(text.encode("utf-8", "replace")) - len(text)  # 2 for each of those characters
     return characters // CHARACTERS_PER_TOKEN + extra_bytes * 3 // 8
 
 
@@ -66,6 +67,7 @@ def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
     return max(estimate_tokens([text]), window + 1) if input_tokens == window else 0
 
 
+@once
 def estimate_prompt(debate: Debate) -> int:
     """The tokens of a prompt that quotes the debate so far."""
     setup = debate.setup
