@@ -4,6 +4,7 @@ A judge who names another winner when positions, labels and order are turned abs
 al., arXiv 2306.05685 and 2309.03882; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -32,6 +33,9 @@ from server.debate.rules.readings import (
     find_talk_caps,
 )
 from server.debate.rules.schedule import candidate_models, current_model, find_voters, verdict_source
+
+RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
+"""What a provider adds to the name of a model that it answered with, as "-2026-01-31" or "-0613"."""
 
 LOST_ORDER = "found for another side when positions, labels and order were turned"
 
@@ -141,8 +145,8 @@ def is_proven(debate: Debate, voter: str) -> bool:
 
 def find_rated_model(debate: Debate, seat: str, answered: str) -> str:
     """The name under which the ledger knows who answered: that of the model asked for, of which it may be a release."""
-    asked = candidate_models(debate, seat)
-    return next((model for model in asked if answered.startswith(model)), answered)
+    base = RELEASE.sub("", answered)
+    return base if base in candidate_models(debate, seat) else answered
 
 
 def find_ledger(debate: Debate) -> LedgerExtract | None:

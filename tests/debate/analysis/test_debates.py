@@ -114,7 +114,9 @@ def test_weights_of_a_caller_multiply_what_was_learnt() -> None:
 def test_a_dated_release_has_the_record_of_the_model_that_was_asked() -> None:
     debate = simulate(judged_setup("openai/good")).debate
     assert find_rated_model(debate, "judge 1", "openai/good-2026-01-31") == "openai/good"
-    assert find_rated_model(debate, "judge 1", "mistral/bad") == "mistral/bad"
+    assert find_rated_model(debate, "judge 1", "openai/good") == "openai/good"
+    for other in ("mistral/bad", "openai/good-mini", "openai/goods", "openai/good-32k", "mistral/bad-2411"):
+        assert find_rated_model(debate, "judge 1", other) == other
 
 
 def test_what_was_known_is_said_beside_the_confidence() -> None:
