@@ -13,7 +13,7 @@ from storage.database import Database
 from storage.journal import Amount, StreamSummary
 from storage.sqlite.leases import parse_amount
 from storage.sqlite.ledger import SELECT_JUDGMENTS, UPSERT_JUDGMENTS, parse_judgment
-from storage.sqlite.words import Tokenizer, join_words
+from storage.sqlite.words import Tokenizer
 
 SELECT_ALL_STREAMS = """
 select name from (
@@ -33,10 +33,15 @@ union all
 select day, 1, calls, cost from daily_spending
 """
 
-SELECT_WORDS = (
-    "select 1 from words where words match ?1 and rowid = (select number from stream where name = ?2)"
+# Each word by itself: a search for all of them at once would begin with the first stream that has them.
+SELECT_MISSING_WORD = """
+select 1 from json_each(?1) as word
+where not exists (
+    select 1 from words
+    where words match '"' || word.value || '"' and rowid = (select number from stream where name = ?2)
 )
-MAX_MATCHED_WORDS = 100  # in one statement
+limit 1
+"""
 
 CREATE_WORD_COUNT = """
 create virtual table if not exists temp.word_count using fts5vocab (main, words, row)
@@ -94,12 +99,8 @@ class SqliteUpkeep:
         return frozenset(self._tokenizer.split(encode_words(summary)))
 
     async def has_words(self, stream: str, words: Collection[str]) -> bool:
-        given = list(words)
-        for start in range(0, len(given), MAX_MATCHED_WORDS):
-            match = join_words(given[start : start + MAX_MATCHED_WORDS])
-            if not await self._db.reader.fetch_all(SELECT_WORDS, match, stream):
-                return False
-        return True
+        missing = await self._db.reader.fetch_all(SELECT_MISSING_WORD, json.dumps(list(words)), stream)
+        return not missing
 
     async def count_words(self) -> Mapping[str, int]:
         with suppress(ReadOnlyError):  # the check is a statement that writes
