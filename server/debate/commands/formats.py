@@ -133,6 +133,7 @@ FORMATS: dict[str, Format] = {
             ),
             default_rounds=6,
             warn_above_rounds=8,
+            ballots="blind",
         ),
     )
 }
