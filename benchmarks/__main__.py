@@ -1,6 +1,7 @@
 """Measure the performance goals. Never a test: a missed goal is printed, and the exit code is 0.
 
 Usage: python -m benchmarks [ROW ...]
+       python -m benchmarks write [ROW ...]      also puts the table into docs/performance.md
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
        python -m benchmarks soak [--minutes N] [--debates N] [--turns N] [--at-once N]
        python -m benchmarks labels FILE.csv
@@ -37,6 +38,9 @@ def main() -> None:
             from benchmarks import stopping  # noqa: PLC0415
 
             stopping.main(rest)
+        case ["write", *names]:
+            rows.check_names(names)
+            rows.write_table(names or rows.USUAL)
         case names:
             rows.check_names(names)
             rows.print_rows(names or rows.USUAL)

@@ -42,6 +42,9 @@ ROWS: dict[str, str] = {
 ON_REQUEST = ("many", "limits", "slow", "kills", "chaos")
 """Rows that take minutes."""
 
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- table -->", "<!-- /table -->"
+
 USUAL = tuple(name for name in ROWS if name not in ON_REQUEST)
 
 
@@ -87,14 +90,27 @@ def run_row(
     return [Measurement.from_json(line) for line in found] or f"exit code {done.returncode}"
 
 
-def print_rows(names: Sequence[str]) -> None:
-    print(f"Before: {describe_load()}\n\n{format_header()}", flush=True)
-    started = perf_counter()
+def print_rows(names: Sequence[str]) -> str:
+    """Measure rows and print the table. Returns it as it is printed, without the details."""
+    before, started = describe_load(), perf_counter()
+    kept = [format_header(HEADINGS[:-1])]
+    print(f"Before: {before}\n\n{format_header()}", flush=True)
     for name in names:
         lines = run_row(name)
-        if isinstance(lines, str):
-            print(format_row((name, "failed", *[""] * (len(HEADINGS) - 3), lines)), flush=True)
-            continue
-        for line in lines:
-            print(format_row(line.cells), flush=True)
-    print(f"\nAfter {perf_counter() - started:.0f} s: {describe_load()}")
+        failed = (name, "failed", *[""] * (len(HEADINGS) - 3), lines)
+        for cells in [failed] if isinstance(lines, str) else [line.cells for line in lines]:
+            print(format_row([str(cell) for cell in cells]), flush=True)
+            kept.append(format_row([str(cell) for cell in cells[:-1]]))
+    after = f"{describe_load()}, after {perf_counter() - started:.0f} seconds"
+    print(f"\nAfter: {after}")
+    return "\n".join([*kept, "", f"Before: {before}. After: {after}."])
+
+
+def write_table(names: Sequence[str]) -> None:
+    """Measure rows, and put the table into the page about performance."""
+    page = PAGE.read_text(encoding="utf-8")
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        sys.exit(f"{PAGE} has no place for the table between {BEGIN} and {END}.")
+    PAGE.write_text(f"{head}{BEGIN}\n{print_rows(names)}\n{END}{tail}", encoding="utf-8")

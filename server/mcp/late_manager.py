@@ -17,7 +17,7 @@ from storage.journal import Journal, StorageError
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
 
-SEARCH_INTERVAL = 60.0  # seconds between searches for debates that another process may have left
+SEARCH_INTERVAL = 5.0  # seconds between searches for debates that another process may have left
 MAX_LISTED = 100_000
 
 logger = logging.getLogger(__name__)
