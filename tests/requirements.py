@@ -215,6 +215,10 @@ BUILT: dict[str, str] = {
         "said and whether the debate changed it"
     ),
     "N4": "skip the debate when the blind vote is unanimous across model families and sure enough",
+    "D10": (
+        "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
+        "exact fractions; abstentions and unreadable votes never count as agreement"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -262,10 +266,6 @@ PLANNED: dict[str, str] = {
     "N31": (
         "ready to publish: uvx counterpoint-mcp, server.json, MCP bundle, container image, install for every "
         "common client, deep links"
-    ),
-    "D10": (
-        "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
-        "exact fractions; abstentions and unreadable votes never count as agreement"
     ),
     "D13": (
         "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "

@@ -35,22 +35,25 @@ ROOMS: dict[str, str] = {
     "server": "",
     "storage": "",
     "storage.sqlite": "storage",
+    "debate.votes": "debate.facts",
     "debate.ballots": "debate.facts",
-    "debate.rules": "debate.ballots debate.facts",
+    "debate.rules": "debate.ballots debate.facts debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
     "debate.analysis": "debate.facts debate.rules",
-    "debate.prompts": "debate.ballots debate.facts debate.rules debate.schemas",
+    "debate.prompts": "debate.ballots debate.facts debate.rules debate.schemas debate.votes",
     "debate.replies": "debate.ballots debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
     "debate.records": (
-        "debate.analysis debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas"
+        "debate.analysis debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas "
+        "debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
-        "debate.analysis debate.ballots debate.commands debate.facts debate.prompts debate.rules debate.schemas"
+        "debate.analysis debate.ballots debate.commands debate.facts debate.prompts debate.rules debate.schemas "
+        "debate.votes"
     ),
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
@@ -111,7 +114,8 @@ ROOMS: dict[str, str] = {
         "redaction settings startup storage storage.sqlite tools"
     ),
     "cli": (
-        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views engine.database "
+        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views debate.votes "
+        "engine.database "
         "engine.debates engine.queries engine.receipts engine.transfer engine.verification hooks mcp models "
         "models.fakes models.local models.prices models.registry models.windows redaction research settings "
         "signing startup upkeep"
@@ -166,7 +170,10 @@ MORE_ENTRIES = {
     "server": 16,  # the rooms themselves, and the files that belong to none
 }
 
-PURE = "bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math re typing"
+PURE = (
+    "bisect collections csv dataclasses decimal difflib fractions functools hashlib inspect itertools json math re "
+    "typing"
+)
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "compile", "__import__", "breakpoint", "id", "hash"}

@@ -18,7 +18,7 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
 from server.debate.commands.open import find_setup_warnings
 from server.debate.facts import events, interventions
-from server.debate.facts.beliefs import Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.errors import DebateError
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.labels import name_sides
@@ -45,6 +45,7 @@ from server.debate.views.warnings import (
     describe_lost_predicate,
     has_uninformative_decision,
 )
+from server.debate.votes.wording import describe_agreed
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models.registry import family
@@ -280,9 +281,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.Balloted():
             print_note(out, describe_ballot(event))
         case events.Judged():
-            finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
-            note = "" if event.informative else " (not counted: the model is too small to judge)"
-            print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)
+            print_judgment(out, event)
         case TalkSkipped() | Converged():
             print_note(out, describe_ballot_event(snapshot.debate, event))
         case events.Failed() | events.HandoffFailed():
@@ -291,10 +290,18 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         case events.Paused() | events.Resumed() | interventions.InterventionFact():
             print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
+        case Agreed():
+            print_note(out, describe_agreed(event))
         case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
             pass
         case _:
             assert_never(event)
+
+
+def print_judgment(out: Terminal, event: events.Judged) -> None:
+    finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
+    note = "" if event.informative else " (not counted: the model is too small to judge)"
+    print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)
 
 
 def print_note(out: Terminal, text: str, lead: str = "> ", style: str = "") -> None:

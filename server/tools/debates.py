@@ -45,7 +45,7 @@ def take_address(given: Any) -> Any:
 
 
 DebateId = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(take_address)]
-Again = Annotated[bool, Field(description="Not the one that the same call began")]
+Again = Annotated[bool, Field(description="Not the one this call began")]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 
 
@@ -88,7 +88,7 @@ class ForkDebate(ToolArguments):
     """Open a new debate that shares the first rounds of another. read_debate(view="family") compares them."""
 
     debate_id: DebateId
-    at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup only")]
+    at_round: Annotated[int, Field(ge=0, description="Last round to share; 0: the setup")]
     changes: requests.ChangesInput = Field(default_factory=requests.ChangesInput)
     again: Again = False
     wait_seconds: WaitSeconds = 45
@@ -110,9 +110,7 @@ class StepRound(ToolArguments):
     """Run the next round (the judges' is the last), or go on waiting for the one that runs."""
 
     debate_id: DebateId
-    round: Annotated[
-        int, Field(ge=0, description="The round you expect; one that is over is not run again")
-    ] = 0
+    round: Annotated[int, Field(ge=0, description="The round you expect; a past one is not run again")] = 0
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> CallToolResult:
@@ -146,16 +144,16 @@ class Intervene(ToolArguments):
 
     debate_id: DebateId
     action: Annotated[str, Field(json_schema_extra={"enum": [*ACTIONS]})]
-    text: Annotated[str, Field(description="The note or instruction")] = ""
+    text: Annotated[str, Field(description="Note or instruction")] = ""
     to: Annotated[
         str, Field(description="A debater or seat; empty: all. For outcome: who was right, or none")
     ] = ""
     rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
     round: Annotated[int, Field(ge=0, description="For retract")] = 0
     model: requests.ModelName = ""
-    weights: requests.Weights = Field({}, description="Fractions, such as 3/2")
+    weights: requests.Weights = Field({}, description="Such as 3/2")
     threshold: Annotated[
-        requests.FractionText, Field(max_length=20, description="Share needed to win, such as 2/3")
+        requests.FractionText, Field(max_length=20, description="Needed share, such as 2/3")
     ] = ""
     limits: requests.BudgetInput = Field(default_factory=requests.BudgetInput, description="For extend")
     reason: Annotated[str, Field(max_length=1000)] = ""
@@ -184,7 +182,7 @@ class GetVerdict(ToolArguments):
 
 
 class ReadDebate(ToolArguments):
-    """Read a debate: its transcript, or another view of it."""
+    """Read a debate: its transcript, or another view."""
 
     debate_id: DebateId
     view: Annotated[str, Field(json_schema_extra={"enum": [*catalog.VIEWS]})] = "transcript"
@@ -210,7 +208,7 @@ class ReadDebate(ToolArguments):
 class FindDebates(ToolArguments):
     """Search and list debates, newest first."""
 
-    query: Annotated[str, Field(max_length=1000, description="Words of the question or the debate")] = ""
+    query: Annotated[str, Field(max_length=1000, description="Words of question or debate")] = ""
     status: Annotated[str, Field(json_schema_extra={"enum": [ANY, *queries.STATUSES]})] = ANY
     cursor: Annotated[str, Field(max_length=40, description="`cursor` of the page before")] = ""
 

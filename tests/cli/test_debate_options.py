@@ -241,3 +241,15 @@ def test_the_same_stance_twice_has_to_be_meant(cli: Cli) -> None:
 
     assert (refused.exit_code, meant.exit_code) == (1, 0)
     assert "Ada and Bob stand for the same" in refused.output
+
+
+@pytest.mark.requirement("D10")
+def test_a_rule_of_consensus_is_a_kind_or_json(cli: Cli) -> None:
+    by_kind = cli("debate", "Ship it?", "--judges", "3", "--voting", "none")
+    by_json = cli("debate", "Ship it?", "--voting", '{"kind": "supermajority", "threshold": "3/4"}')
+    refused = cli("debate", "Ship it?", "--voting", '{"treshold": "3/4"}')
+
+    assert "rule: none: votes are counted, and nobody wins by them" in by_kind.stdout
+    assert "rule: a supermajority, 3/4 or more of all seats asked: " in by_json.stdout
+    assert refused.exit_code != 0
+    assert "has no 'treshold'. Did you mean threshold?" in refused.output

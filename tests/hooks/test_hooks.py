@@ -83,7 +83,7 @@ CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
     ("phase_end", {"phase": "verdict", "kind": "ended"}, 1),
     ("phase_start", {"phase": "opening", "event": "phase_start"}, 1),
     ("verdict", {}, 1),
-    ("consensus", {"consensus": "unanimous", "kind": "concluded"}, 1),
+    ("consensus", {"consensus": "unanimous", "kind": "agreed"}, 1),
     ("consensus", {"outcome": ["contested", "undecided"]}, 0),
     ("agent_message", {"seat": "For", "cut": False}, 2),
     ("*", {"kind": "judged"}, 2),

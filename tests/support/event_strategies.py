@@ -8,7 +8,7 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
-from server.debate.facts.beliefs import Citation, Share, build_shares
+from server.debate.facts.beliefs import Agreed, Citation, Share, Weight, build_shares
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Breakpoint, Limits, SeatPrompt
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
@@ -43,6 +43,13 @@ SETUPS: dict[str, events.Opened] = {
     "round robin": build_setup(format="round_robin", options={"output_schema": SCHEMA}),
     "votes": build_setup(options={"phases": ["opening", "voting", "cross_examination", "voting"]}),
     "oxford": build_setup(format="oxford"),
+    "a rule of consensus": build_setup(
+        debaters=build_debaters(3),
+        options={
+            "phases": ["opening", "voting", "verdict"],
+            "voting": {"kind": "majority", "method": "schulze", "weights": {"judge 1": "3/2"}},
+        },
+    ),
     "framed": build_setup(format="handoff", options={"framing": True}),
     "few turns": build_setup(format="full", debaters=build_debaters(3), options={"limits": {"max_turns": 8}}),
     "breakpoints": build_setup(
@@ -172,6 +179,7 @@ def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy
             prompts=st.builds(lambda seat: (SeatPrompt(seat=seat, text="x"),), any_seat_name(opened)),
         ),
         build(events.HandedOff, to=any_seat_name(opened), because=st.sampled_from(["chosen", "drawn"])),
+        build(Agreed, consensus=st.just("majority")),
         build(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
         build(events.Paused, reason=st.just("x")),
         build(
@@ -190,7 +198,7 @@ def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy
 def intervention_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
     anyone = any_seat_name(opened)
     revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
-    weights = st.builds(lambda seat: (interventions.Weight(seat=seat, weight="3/2"),), anyone)
+    weights = st.builds(lambda seat: (Weight(seat=seat, weight="3/2"),), anyone)
     return [
         build(interventions.PositionsRevised, stances=st.tuples(revised), labels=LABELS),
         build(interventions.NoteAdded),

@@ -197,14 +197,15 @@ def play_oxford() -> list[Event]:
 
 
 def play_blocks() -> list[Event]:
-    """A block of phases that is held until its vote finds consensus, by a process that lost its code."""
+    """A block of phases that is held until its vote finds consensus by a rule, by a process that lost its code."""
 
     def vote(call: Call) -> dict[str, Any]:
         own = {"Ada": "A", "Bob": "B", "Çelik": "C"}[call.seat]
         return build_ballot(own if call.round == 3 else "B", "Żółć.")
 
     repeated = {"name": "voting", "repeat_from": "argumentation", "until": "consensus", "limit": 3}
-    options = {"phases": ["opening", "argumentation", repeated]}
+    rule = {"kind": "supermajority", "threshold": "3/4", "method": "schulze", "weights": {"Ada": "3/2"}}
+    options = {"phases": ["opening", "argumentation", repeated], "voting": rule}
     opened = build_setup(["vendor/a", "vendor/b"], debaters=TEAM["debaters"], options=options)
     opened = add_prompt_functions(opened.model_copy(update={"has_predicate": True}), ["Bob"])
     at = simulate(

@@ -96,6 +96,6 @@ async def test_every_field_of_a_verdict_is_there_before_there_is_one(open_client
         shown = await read_resource(client, f"debate://{opened['debate_id']}/verdict")
 
     nobody = {"asked": 0, "voted": 0, "abstained": 0, "failed": 0, "support": "", "against": "", "voices": 0}
-    assert found["panel"] == {**nobody, "proven": []}
+    assert found["panel"] == {**nobody, "proven": [], "rule": "", "consensus": ""}
     assert (found["ahead"], found["outcome"], found["cautions"]) == ("", "", [])
     assert "No verdict yet" in shown

@@ -242,7 +242,7 @@ async def test_the_events_of_a_debate_have_the_names_that_subscribers_know(open_
     async with open_modern() as client:
         ran = await mcp_debates.run_debate(client, format="full")
         found = await mcp_debates.read_events(
-            client, ran, "opened", "phase_entered", "spoke", "balloted", "concluded", "ended"
+            client, ran, "opened", "phase_entered", "spoke", "balloted", "agreed", "concluded", "ended"
         )
 
     names = [name for event in found for name in event["names"]]

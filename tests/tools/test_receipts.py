@@ -55,7 +55,12 @@ async def test_a_client_reads_what_was_signed(open_client: Any) -> None:
     assert "models sign nothing" in view["proves"]
     told = view["statement"]["predicate"]
     assert (told["attested_by"], told["outcome"], told["winner"]) == ("host", ran["outcome"], ran["winner"])
-    assert told["rule"] == {"rules": "counterpoint/rules/1", "name": "judges", "threshold": ""}
+    assert told["rule"] == {
+        "rules": "counterpoint/rules/1",
+        "name": "judges",
+        "threshold": "",
+        "voting": None,
+    }
     assert view["statement"]["subject"][0]["digest"]["sha256"] == view["head"]
     answers = {answer["seq"]: answer for answer in told["answers"]}
     assert {seq for vote in told["votes"] for seq in vote["readings"]} == {*answers}

@@ -10,7 +10,7 @@ from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.counting import UNKNOWN_WEIGHT, Count
-from server.debate.rules.verdict import find_learnt_weight, find_ledger, is_proven
+from server.debate.rules.panel import find_learnt_weight, find_ledger, is_proven
 
 MOST_BELIEFS = 5
 

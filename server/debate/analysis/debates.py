@@ -13,8 +13,8 @@ from server.debate.facts.events import Judged
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.counting import Count, Seat, count_voices
+from server.debate.rules.panel import find_rated_model, list_seats
 from server.debate.rules.schedule import verdict_source
-from server.debate.rules.verdict import find_rated_model, list_seats
 
 NEVER_RATED = frozenset({CALLER, EMBEDDED, "scripted", "faulty"})
 """Models whose judgments say nothing of a model: of whoever calls, too small, and made up."""

@@ -14,7 +14,7 @@ from server.debate.commands.open import build_breakpoints, build_documents, chec
 from server.debate.commands.positions import find_same_stance
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.facts import config, events, interventions
-from server.debate.facts.beliefs import Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Event, Opened, Recorded
@@ -85,7 +85,7 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass  # it says how the parent ended
             case PredicateLost() | PromptFunctionsLost():
                 pass  # the fork has code of its own, or loses it again
-            case events.BlockEnded(round=number) | Converged(round=number) if number == at_round:
+            case Agreed() | events.BlockEnded() | Converged() if entry.event.round == at_round:
                 pass
             case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
                 pass  # they are in the setup

@@ -1,15 +1,14 @@
 """Interventions: what a caller can change in a running debate, and when the change takes effect."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from server.debate.ballots.waves import is_debaters_vote, is_talk_over
 from server.debate.commands.requests import LimitsInput, build_limits
+from server.debate.commands.voting import build_weights, parse_fraction
 from server.debate.facts import interventions
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import FRAMER, Limits, Price
@@ -31,7 +30,6 @@ MAX_NOTES = 500
 MAX_REASON_LENGTH = 1_000
 MAX_NOTES_LENGTH = 200_000  # characters, of all notes of a debate
 MAX_EXTENSION_ROUNDS = 20  # at a time
-_FRACTION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +231,10 @@ def set_weights(debate: Debate, request: InterventionRequest) -> Change:
     if set(voters) & set(debate.names):
         check_framed(debate)
     require(request.weights, f"Pass `weights`: a fraction for each voter. Voters: {', '.join(voters)}.")
-    weights = []
-    for name, value in request.weights.items():
+    for name in request.weights:
         check_known(name, voters, "Voters")
-        fraction = parse_fraction(str(value), f"weights.{name}", maximum=1000)
-        weights.append(interventions.Weight(seat=name, weight=str(fraction)))
-    event = interventions.WeightsChanged(weights=tuple(weights))
+    weights = build_weights({name: str(value) for name, value in request.weights.items()}, "weights")
+    event = interventions.WeightsChanged(weights=weights)
     return [event], "Votes are counted so when the verdict is made."
 
 
@@ -246,17 +242,9 @@ def set_threshold(debate: Debate, request: InterventionRequest) -> Change:
     find_uncounted_voters(debate)
     share = parse_fraction(request.threshold, "threshold", maximum=1)
     event = interventions.ThresholdChanged(threshold=str(share))
-    effect = f"A position prevails with {share} of the votes' weight or more, when the verdict is made."
+    of = "cast votes'" if debate.voting and debate.voting.of == "cast" else "votes'"
+    effect = f"A position prevails with {share} of the {of} weight or more, when the verdict is made."
     return [event], effect
-
-
-def parse_fraction(text: str, name: str, *, maximum: int) -> Fraction:
-    """Parse an exact positive fraction: "2/3", "0.5", "2"."""
-    # No exponents: computing the number could take forever.
-    fraction = Fraction(text.strip()) if _FRACTION.fullmatch(text.strip()) else Fraction(0)
-    problem = f'`{name}`: {text[:20]!r} is no fraction above 0 and at most {maximum}, such as "2/3".'
-    require(0 < fraction <= maximum, problem)
-    return fraction
 
 
 def replace_model(debate: Debate, request: InterventionRequest) -> Change:

@@ -13,6 +13,7 @@ from server.debate.commands.phases import (
 )
 from server.debate.commands.positions import build_framing, describe_framing_problem, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
+from server.debate.commands.voting import add_voting
 from server.debate.facts.config import (
     CALLER,
     FRAMER,
@@ -71,6 +72,7 @@ def open_debate(
     require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
     setup = build_setup(request, FORMATS[request.format], models, seed)
     check_setup(setup, request.options)
+    setup = add_voting(setup, request.options.voting)
     setup = add_prices(setup, find_price)
     first = next(phase for phase in setup.phases if phase.is_talk)
     entered = build_phase_entered(Debate(setup), first, None)

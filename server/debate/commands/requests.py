@@ -3,12 +3,14 @@
 import json
 import re
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_args
 
 import pydantic
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.fields import FieldInfo
 
+from server.debate.facts.beliefs import Denominator, RuleKind, VotingMethod
 from server.debate.facts.config import (
     MAX_PROMPT_LENGTH,
     BallotMode,
@@ -258,7 +260,7 @@ class PhaseInput(Input):
     repeats: Annotated[bool, Field(description="Fills rounds left")] = False
     wants: DebaterTask | None = None
     instruction: Text = ""
-    repeat_from: Annotated[Name, Field(description="Then again from this phase")] = ""
+    repeat_from: Annotated[Name, Field(description="Again from this phase")] = ""
     until: BlockUntil | None = None
     limit: Annotated[int, Field(ge=2, le=20, description="Times in all; 0: 3")] = 0
 
@@ -300,6 +302,34 @@ class LimitsInput(BudgetInput):
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
 
 
+class VotingInput(Input):
+    """The rule by which votes make a consensus. A kind alone will do."""
+
+    kind: RuleKind | None = None
+    threshold: Annotated[FractionText, Field(max_length=20)] = ""
+    strict: bool = False
+    of: Denominator = "seats"
+    quorum: Annotated[FractionText, Field(max_length=20)] = ""
+    method: VotingMethod = "choice"
+    weights: Weights = {}
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def take_kind(cls, given: Any) -> Any:
+        """A kind alone, or a rule as JSON text. What clients are shown has no keys, so errors name them here."""
+        given = parse_json_text(given)
+        for key in given.keys() - cls.model_fields.keys() if isinstance(given, dict) else ():
+            nearest = get_close_matches(str(key), cls.model_fields, n=1)
+            meant = f" Did you mean {nearest[0]}?" if nearest else ""
+            raise ValueError(f"has no {str(key)[:40]!r}.{meant} There are: {', '.join(cls.model_fields)}")
+        return {"kind": given} if isinstance(given, str) else given
+
+
+VOTING_HELP = "{kind, threshold, of, quorum, method, weights}"
+VOTING_SCHEMA = pydantic.WithJsonSchema({"type": "string", "description": VOTING_HELP})
+"""Clients are shown a text, which is short; an object is accepted as well, and its keys are checked."""
+
+
 class OptionsInput(Input):
     moderator: ModeratorInput | None = None
     judges: JudgesInput | None = None
@@ -309,6 +339,7 @@ class OptionsInput(Input):
     ballots: BallotMode | None = None
     skip_if_agreed: bool = False
     stop: StopMode | None = None
+    voting: Annotated[VotingInput | None, VOTING_SCHEMA] = None
     speaking: Order | None = None
     handoff: HandoffMode = "structured"
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []
@@ -327,7 +358,7 @@ class OptionsInput(Input):
     tags: Tags = []
 
 
-MODELS_HELP = "For the seats in turn; empty: those configured"
+MODELS_HELP = "For seats in turn; empty: as configured"
 
 
 class DebateRequest(Input):
@@ -340,7 +371,7 @@ class DebateRequest(Input):
     models: Annotated[ModelNames, Field(max_length=26, description=MODELS_HELP)] = []
     max_rounds: Rounds = 0
     options: OptionsInput = Field(default_factory=OptionsInput)
-    run: Annotated[bool, Field(description="Run it to the verdict")] = False
+    run: Annotated[bool, Field(description="To the verdict")] = False
 
 
 class ChangesInput(Input):
@@ -355,7 +386,7 @@ class ChangesInput(Input):
     instructions: Text | None = None
     pause_when: Breakpoints | None = None
     seed: Seed = 0
-    run: Annotated[bool, Field(description="Run it to the verdict")] = False
+    run: Annotated[bool, Field(description="To the verdict")] = False
 
 
 def build_limits(requested: LimitsInput) -> Limits:

@@ -1,4 +1,4 @@
-"""What a judgment or a ballot consists of, besides its words."""
+"""What a judgment or a ballot consists of, besides its words; the rule of a vote and its count. Fractions are exact."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -20,6 +20,59 @@ SHARE_UNITS = 10_000
 
 ShareText = Annotated[str, Field(pattern=r"^(0\.[0-9]{4}|1\.0000)$")]
 """A part of one, to four digits."""
+
+RuleKind = Literal["unanimous", "supermajority", "majority", "plurality", "none"]
+"""How much makes a consensus: all; the threshold, 2/3 by default; more than half; more than any other has; nothing."""
+
+VotingMethod = Literal["choice", "borda", "schulze", "instant_runoff"]
+"""What finds the position ahead: first choices, or the order in which voters hold positions to be right."""
+
+Denominator = Literal["seats", "cast"]
+FractionShare = Annotated[str, Field(pattern=r"^(1|[1-9][0-9]{0,9}/[1-9][0-9]{0,9})$")]
+
+
+class Weight(Fact):
+    """How much a voter's vote counts: an exact fraction, such as "3/2"."""
+
+    seat: str
+    weight: str
+
+
+class VotingRule(Fact):
+    """When votes make a consensus."""
+
+    kind: RuleKind = "majority"
+    threshold: FractionShare | Literal[""] = ""  # for a supermajority; "" for 2/3
+    strict: bool = False  # more than the threshold; otherwise that much is enough
+    of: Denominator = "seats"  # shares are of the weight of all seats asked, or of the votes cast
+    quorum: FractionShare | Literal[""] = (
+        ""  # of all seats, what has to be cast, where shares are of the votes cast
+    )
+    method: VotingMethod = "choice"
+
+
+class VoteCount(Fact):
+    """The weights of a vote: each seat that was asked is in exactly one of them."""
+
+    weights: tuple[Weight, ...]  # by first choice: a debater's name, "*" for a position made of the others
+    abstained: str
+    unreadable: str  # no usable answer, or of a model too small for it to mean anything
+    inconsistent: str  # another choice when positions, labels and order were turned
+    missing: str
+    seats: str  # of all who were asked
+    cast: str
+    needed: str  # the share that the rule asks for; "" where it asks for none
+    share: str  # what the position ahead has of it
+
+
+class Agreed(Fact):
+    """Votes made a consensus by the rule in force: that of a verdict, or of a block of phases held until one."""
+
+    kind: Literal["agreed"] = "agreed"
+    round: int
+    consensus: ConsensusKind  # how much of all seats asked is behind it, whatever the rule needs
+    winner: str  # a debater's name; "" for a position made of the others, or the moderator's decision
+    count: VoteCount | None = None  # None where the moderator settled it, without votes
 
 
 class Belief(Fact):

@@ -11,15 +11,17 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
 from server.debate.facts.beliefs import (
+    Agreed,
     Belief,
     Citation,
-    ConsensusKind,
     Converged,
     Criterion,
     Shares,
     TalkSkipped,
     Vote,
+    VotingRule,
     Wave,
+    Weight,
     find_choice,
 )
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
@@ -87,6 +89,8 @@ class Opened(Fact):
     skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
     handoff: config.HandoffMode = "structured"  # how the choice of the next speaker is read
+    voting: VotingRule | None = None  # makes the consensus of a vote, in place of the usual counting
+    weights: tuple[Weight, ...] = ()  # of the votes that do not count as one
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
@@ -323,7 +327,6 @@ class Concluded(Fact):
     verdict: str
     reasoning: str
     votes: tuple[Vote, ...]
-    consensus: ConsensusKind | Literal[""] = ""  # by how many it was found; "" where no finding was reached
 
 
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$")]
@@ -369,7 +372,7 @@ SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a sl
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
 BallotEvent = TalkSkipped | Converged
 RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
-CourseEvent = CodeEvent | RoundEvent | Concluded | Paused | Resumed | Ended
+CourseEvent = CodeEvent | RoundEvent | Agreed | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

@@ -6,6 +6,7 @@ A new one needs a class here, in `InterventionEvent` and `describe_change`, and 
 
 from typing import ClassVar, Literal
 
+from server.debate.facts.beliefs import Weight
 from server.debate.facts.config import Count, Fact, Limits, Price
 from server.debate.facts.text import format_count
 
@@ -91,13 +92,6 @@ class LimitsChanged(InterventionFact):
     kind: Literal["limits_changed"] = "limits_changed"
     action = "extend"
     limits: Limits  # all that are in force from now on
-
-
-class Weight(Fact):
-    """How much a voter's vote counts: an exact fraction, such as "3/2"."""
-
-    seat: str
-    weight: str
 
 
 class WeightsChanged(InterventionFact):

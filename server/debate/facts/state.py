@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
-from server.debate.facts.beliefs import Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
     FRAMER,
     MODERATOR,
@@ -70,6 +70,7 @@ class Debate:
     unheard: frozenset[str] = frozenset()  # debaters without a turn for whom the debate has paused
     paused: events.Paused | None = None
     passed_breakpoints: frozenset[tuple[Breakpoint, str]] = frozenset()  # each with what it held for
+    agreements: tuple[Agreed, ...] = ()
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -122,8 +123,9 @@ class Debate:
     @cached_property
     def weights(self) -> dict[str, Fraction]:
         """The weight of each vote where it is not 1."""
-        changed = self.find_interventions(changes.WeightsChanged)
-        return {weight.seat: Fraction(weight.weight) for made in changed for weight in made.weights}
+        changed = (made.weights for made in self.find_interventions(changes.WeightsChanged))
+        weights = (*self.setup.weights, *chain.from_iterable(changed))
+        return {weight.seat: Fraction(weight.weight) for weight in weights}
 
     @cached_property
     def threshold(self) -> Fraction | None:
@@ -136,6 +138,15 @@ class Debate:
         """Which position turned out right, as far as anybody has said so; the latest word counts."""
         recorded = self.find_interventions(changes.OutcomeRecorded)
         return recorded[-1] if recorded else None
+
+    @cached_property
+    def voting(self) -> VotingRule | None:
+        """The rule of consensus in force, where the set-up has one: with the threshold that was set last."""
+        rule, threshold = self.setup.voting, self.threshold
+        if rule is None or threshold is None:
+            return rule
+        changed = {"kind": "supermajority", "threshold": str(threshold), "strict": False}
+        return rule.model_copy(update=changed)
 
     @cached_property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:

@@ -19,7 +19,7 @@ from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
-from server.debate.rules.readings import order_turns
+from server.debate.votes.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40
 LATE_NOTE = ", made while the turns above were written, which had not seen it"

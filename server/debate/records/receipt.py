@@ -23,10 +23,11 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.state import Debate
-from server.debate.rules.counting import SYNTHESIS
+from server.debate.rules.panel import find_voter_model, list_seats
 from server.debate.rules.schedule import verdict_source
 from server.debate.rules.transitions import replay
-from server.debate.rules.verdict import count_panel, find_voter_model, list_seats
+from server.debate.rules.verdict import count_panel
+from server.debate.votes.voting import SYNTHESIS
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "counterpoint/receipt/1"
@@ -66,6 +67,7 @@ def build_statement(debate_id: str, history: Sequence[Recorded], *, version: str
                 "rules": RULES,
                 "name": verdict_source(debate.setup),
                 "threshold": str(debate.threshold or ""),
+                "voting": debate.voting.model_dump(mode="json") if debate.voting else None,
             },
             **describe_verdict(debate, answers),
             "answers": [describe_answer(seq, answer) for seq, answer in answers.items()],
@@ -110,7 +112,7 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
     told: Json = {
         "outcome": found.outcome,
         "winner": found.winner,
-        "consensus": found.consensus,
+        "consensus": find_consensus(debate, found),
         "votes": votes,
         "dissent": find_dissent(found),
     }
@@ -131,6 +133,12 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
             "n": told["count"]["voted"],
         }
     return told
+
+
+def find_consensus(debate: Debate, found: Concluded) -> str:
+    """How much of all seats asked is behind the finding; "" where there is none."""
+    is_found = found.outcome in ("decided", "leaning", "synthesis")
+    return debate.agreements[-1].consensus if is_found and debate.agreements else ""
 
 
 def describe_vote(debate: Debate, vote: Vote, answers: Mapping[int, AnswerEvent]) -> Json:

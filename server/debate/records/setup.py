@@ -21,6 +21,7 @@ from server.debate.commands.open import (
 )
 from server.debate.commands.phases import add_final_ballots, check_phase_sequence
 from server.debate.commands.positions import NO_FRAMER
+from server.debate.commands.voting import check_voting
 from server.debate.facts.config import CALLER, Fact, Framing, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
@@ -65,6 +66,7 @@ def check_opened(setup: Opened) -> None:
         check_prompt_functions(setup)
         check_origin(setup)
         check_ledger(setup)
+        check_voting(setup)
         if setup.output_schema:
             is_compact = check_schema(json.loads(setup.output_schema)) == setup.output_schema
             require(is_compact, "output_schema: it is not as it is recorded.")

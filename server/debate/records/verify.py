@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from server.debate.commands.fork import FORKED
+from server.debate.facts.beliefs import Agreed
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
     BlockEnded,
@@ -163,7 +164,7 @@ class Verification:
         if self.debate.round > at_round or not at_round or event.kind in NEVER_INHERITED:
             return False
         match event:
-            case BlockEnded(round=number):
+            case Agreed(round=number) | BlockEnded(round=number):
                 return number < at_round
             case PhaseEntered(round=number):
                 return number <= at_round

@@ -14,6 +14,7 @@ from typing import NamedTuple, assert_never
 
 from server.debate.ballots.convergence import build_converged, find_convergence
 from server.debate.ballots.waves import has_last_ballots
+from server.debate.facts.beliefs import Agreed, Vote
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
 from server.debate.facts.events import (
@@ -33,8 +34,9 @@ from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, find_block, find_phase, phase_seats, replace
 from server.debate.rules.counting import Count, count_votes
+from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
 from server.debate.rules.schedule import seat_models, verdict_source
-from server.debate.rules.verdict import build_verdict_events, compute_ballot_vote, list_seats
+from server.debate.rules.verdict import build_verdict_events
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, called after each round of talk: whether the talk ends."""
@@ -80,6 +82,7 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
     verdict: tuple[Event, ...] = ()
     if debate.verdict is None and (following is None or following.participants == "synthesizer"):
         verdict = build_verdict_events(debate)
+    verdict = tuple(event for event in verdict if event not in ended)  # one vote may make both
     if following is None:
         cause, detail = end or TalkEnd("phases_held")
         return *ended, *verdict, Ended(ending="concluded", cause=cause, detail=detail)
@@ -120,7 +123,25 @@ def build_block_ended(debate: Debate, following: Phase | None, end: TalkEnd | No
     cause = end.cause if end else find_block_end(debate, phase)
     first = block[0].name
     passes = sum(entered.phase == first for entered in debate.rounds)
-    return (BlockEnded(block=first, round=debate.round, passes=passes, cause=cause or "phases_held"),)
+    agreed = find_block_agreement(debate, phase) if cause == "consensus" else ()
+    ended = BlockEnded(block=first, round=debate.round, passes=passes, cause=cause or "phases_held")
+    return *agreed, ended
+
+
+def find_block_agreement(debate: Debate, phase: Phase) -> tuple[Agreed, ...]:
+    """The consensus that ends a block of phases in this one, until it is recorded."""
+    if not phase.block or find_block_end(debate, phase) != "consensus":
+        return ()
+    agreed = build_agreed(debate, list_last_votes(debate), count_last_vote(debate).ahead)
+    return () if agreed in debate.agreements else (agreed,)
+
+
+def is_agreed(debate: Debate, event: Agreed) -> bool:
+    """Whether votes agreed so in this round. What a fork took over was found in the debate that it is from."""
+    phase = debate.phase
+    following = (*find_block_agreement(debate, phase), *build_verdict_events(debate)) if phase else ()
+    is_inherited = event.round <= debate.setup.forked_at_round
+    return event.round == debate.round and (is_inherited or event in following)
 
 
 def build_predicate_lost(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
@@ -131,10 +152,12 @@ def build_predicate_lost(debate: Debate, terminate_when: TerminateWhen | None) -
     return (PredicateLost(round=debate.round),) if is_lost and is_asked else ()
 
 
-def find_code_problem(debate: Debate, event: CodeEvent) -> str:
-    """Why an event about the caller's code is not possible; "" where it is."""
+def find_course_problem(debate: Debate, event: CodeEvent | Agreed) -> str:
+    """Why an event about the caller's code, or a consensus, is not possible; "" where it is."""
     setup = debate.setup
     match event:
+        case Agreed():
+            return "" if is_agreed(debate, event) else "it does not follow from the votes"
         case PredicateLost():
             is_possible = setup.has_predicate and debate.predicate_lost is None
         case PromptFunctionsLost():
@@ -147,8 +170,10 @@ def find_code_problem(debate: Debate, event: CodeEvent) -> str:
     return "" if is_possible else "there is no such code, or it is lost already"
 
 
-def apply_code_event(debate: Debate, event: CodeEvent) -> Debate:
+def apply_course_event(debate: Debate, event: CodeEvent | Agreed) -> Debate:
     match event:
+        case Agreed():
+            return replace(debate, agreements=(*debate.agreements, event))
         case PredicateLost():
             return replace(debate, predicate_lost=event)
         case PromptFunctionsLost():
@@ -271,10 +296,15 @@ def find_block_end(debate: Debate, phase: Phase) -> EndCause | None:
 
 def count_last_vote(debate: Debate) -> Count:
     """The count of the last vote, counted as every vote is. Every pass of a block until consensus holds one."""
+    votes = list_last_votes(debate)
+    threshold = None if debate.voting else debate.threshold
+    return apply_voting_rule(debate, votes, count_votes(list_seats(debate, votes), threshold=threshold))
+
+
+def list_last_votes(debate: Debate) -> tuple[Vote, ...]:
     phases = (debate.round_phase(entered.round) for entered in reversed(debate.rounds))
     seats = phase_seats(debate.setup, next(phase for phase in phases if phase.is_vote))
-    votes = tuple(compute_ballot_vote(debate, seat) for seat in seats)
-    return count_votes(list_seats(debate, votes), threshold=debate.threshold)
+    return tuple(compute_ballot_vote(debate, seat) for seat in seats)
 
 
 def find_moderator_cause(debate: Debate, since_round: int) -> EndCause | None:

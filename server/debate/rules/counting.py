@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from server.debate.facts.beliefs import ConsensusKind
 from server.debate.facts.events import Outcome
 from server.debate.facts.families import family
+from server.debate.votes.voting import SYNTHESIS
 
 UNKNOWN_WEIGHT = Fraction(110, 100)
 """Of a judge whose record is not known: ln 3, as if it were right in three of four cases."""
@@ -25,10 +25,6 @@ DECIDED_PROBABILITY, LEANING_PROBABILITY = 0.8, 0.6
 DECIDED_SUPPORT, DECIDED_OPPOSITION = Fraction(2, 3), Fraction(1, 10)  # shares of the weight asked
 CLEAR_MARGIN = 2
 MARGIN_LEADS = (20, 50, 80)  # percent by which the belief in a winner leads: below the first the margin is 0
-SUPERMAJORITY, MAJORITY = Fraction(2, 3), Fraction(1, 2)  # shares of the weight asked
-
-SYNTHESIS = "*"
-"""The side of votes for a position made of the others. No debater can have this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +110,6 @@ def is_decided(count: Count, supporters: Sequence[Seat]) -> bool:
 def grade_lead(percent: int) -> int:
     """The margin, 0 to 3, of a judge whose belief in the winner leads by so much."""
     return sum(percent >= lead for lead in MARGIN_LEADS)
-
-
-def classify_support(seats: Sequence[Seat], side: str) -> ConsensusKind:
-    """How much of the weight of all seats asked is for a side."""
-    total = sum((seat.weight for seat in seats), Fraction(0))
-    support = sum((seat.weight for seat in seats if seat.side == side), Fraction(0)) / total
-    if support == 1:
-        return "unanimous"
-    if support >= SUPERMAJORITY:
-        return "supermajority"
-    return "majority" if support > MAJORITY else "plurality"
 
 
 def compute_strength(supporters: Sequence[Seat]) -> Fraction:

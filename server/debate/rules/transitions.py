@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from server.debate.ballots import convergence
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.beliefs import Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
 from server.debate.facts.events import (
     Audited,
@@ -57,7 +57,7 @@ from server.debate.facts.interventions import (
 )
 from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats, replace
 from server.debate.rules import breakpoints, framing
-from server.debate.rules.advance import apply_code_event, can_follow, find_code_problem
+from server.debate.rules.advance import apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
     REPAIRABLE_CAUSES,
@@ -113,10 +113,10 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             return replace(debate, answered_slots=answered, transcript_events=added)
         case BlockEnded():
             return apply_block_ended(debate, event)
-        case PredicateLost() | PromptsComputed() | PromptFunctionsLost():
-            problem = find_code_problem(debate, event)
+        case PredicateLost() | PromptsComputed() | PromptFunctionsLost() | Agreed():
+            problem = find_course_problem(debate, event)
             check(not problem, problem)
-            return apply_code_event(debate, event)
+            return apply_course_event(debate, event)
         case TalkSkipped() | Converged():
             check(convergence.is_due(debate, event), "it does not follow from the ballots")
             return convergence.add_ballot_event(debate, event)

@@ -4,62 +4,46 @@ A judge who names another winner when positions, labels and order are turned abs
 al., arXiv 2306.05685 and 2309.03882; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal
 
-from server.debate.facts.beliefs import ConsensusKind, TalkSkipped, Vote
-from server.debate.facts.config import LedgerExtract
+from server.debate.facts.beliefs import TalkSkipped, Vote
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.families import family
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.counting import (
-    CLEAR_MARGIN,
-    SYNTHESIS,
-    UNKNOWN_WEIGHT,
-    Count,
-    Seat,
-    classify_support,
-    count_votes,
+from server.debate.rules.counting import CLEAR_MARGIN, Count, Seat, count_votes
+from server.debate.rules.panel import (
+    apply_voting_rule,
+    build_agreed,
+    compute_ballot_vote,
+    compute_judge_vote,
+    list_seats,
+    seat_weight,
 )
-from server.debate.rules.readings import (
+from server.debate.rules.schedule import find_voters, verdict_source
+from server.debate.votes.readings import (
     find_fixed_ends,
     find_length_caps,
     find_speaker_models,
     find_talk_caps,
 )
-from server.debate.rules.schedule import candidate_models, current_model, find_voters, verdict_source
-
-RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
-"""What a provider adds to the name of a model that it answered with, as "-2026-01-31" or "-0613"."""
-
-LOST_ORDER = "found for another side when positions, labels and order were turned"
+from server.debate.votes.voting import SYNTHESIS
 
 
 @once
 def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
-    """The verdict by the debate's counting rule; () where it ends without one."""
-    if debate.skipped:
-        found = build_skipped_verdict(debate, debate.skipped)
-        return (found.model_copy(update={"consensus": find_consensus(debate, found)}),)
-    rule = verdict_source(debate.setup)
-    if not rule:
+    """The verdict by the debate's counting rule, after the consensus it rests on; () where it ends without one."""
+    rule, skipped = verdict_source(debate.setup), debate.skipped
+    if not rule and not skipped:
         return ()
-    found = COUNTING_RULES[rule](debate)
-    return (found.model_copy(update={"consensus": find_consensus(debate, found)}),)
-
-
-def find_consensus(debate: Debate, found: Concluded) -> ConsensusKind | Literal[""]:
-    """By how many a verdict was found; "" where the counting rule was not reached."""
+    found = build_skipped_verdict(debate, skipped) if skipped else COUNTING_RULES[rule](debate)
     if found.outcome not in ("decided", "leaning", "synthesis"):
-        return ""
-    side = found.winner or SYNTHESIS
-    seats = list_seats(debate, found.votes)
-    return classify_support(seats, side) if seats else "settled"
+        return (found,)
+    agreed = build_agreed(debate, found.votes, SYNTHESIS if found.outcome == "synthesis" else found.winner)
+    return (found,) if agreed in debate.agreements else (agreed, found)
 
 
 def build_skipped_verdict(debate: Debate, skipped: TalkSkipped) -> Concluded:
@@ -85,6 +69,8 @@ def build_judges_verdict(debate: Debate) -> Concluded:
     if count.outcome not in ("decided", "leaning", "synthesis"):
         return build_conclusion(count, votes, format_no_finding(debate, votes))
     reading = find_verdict_reading(debate, count, votes)
+    if reading is None:
+        return build_conclusion(count, votes, format_ranked_winner(debate, count.ahead))
     own_words = reading.common_position if count.ahead == SYNTHESIS else reading.verdict
     return build_conclusion(
         count,
@@ -108,61 +94,11 @@ def build_conclusion(count: Count, votes: tuple[Vote, ...], verdict: str, reason
 def count_panel(debate: Debate, votes: tuple[Vote, ...]) -> Count:
     """The count of these votes, with the caps that this debate's weaknesses set."""
     seats = list_seats(debate, votes)
-    count = count_votes(seats, threshold=debate.threshold)
+    threshold = None if debate.voting else debate.threshold
+    count = count_votes(seats, threshold=threshold)
     if count.outcome == "decided" and find_caps(debate, count.ahead, seats):
-        return count_votes(seats, threshold=debate.threshold, is_capped=True)
-    return count
-
-
-def list_seats(debate: Debate, votes: tuple[Vote, ...]) -> list[Seat]:
-    return [
-        Seat(
-            vote.judge,
-            find_voter_model(debate, vote.judge),
-            "" if vote.abstains else SYNTHESIS if vote.for_synthesis else vote.winner,
-            vote.margin,
-            debate.weights.get(vote.judge, Fraction(1)) * find_learnt_weight(debate, vote.judge),
-            is_proven=is_proven(debate, vote.judge),
-        )
-        for vote in votes
-    ]
-
-
-def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
-    """How much the record of a judge lets its vote count, against one whose record is not known."""
-    ledger = find_ledger(debate)
-    model = find_rated_model(debate, voter, find_voter_model(debate, voter))
-    weight = ledger.find_weight(model) if ledger else None
-    return Fraction(1) if weight is None else weight / UNKNOWN_WEIGHT
-
-
-def is_proven(debate: Debate, voter: str) -> bool:
-    """Whether a judge is known so well that it may decide alone."""
-    ledger = find_ledger(debate)
-    model = find_rated_model(debate, voter, find_voter_model(debate, voter))
-    return ledger is not None and ledger.is_proven(model)
-
-
-def find_rated_model(debate: Debate, seat: str, answered: str) -> str:
-    """The name under which the ledger knows who answered: that of the model asked for, of which it may be a release."""
-    base = RELEASE.sub("", answered)
-    return base if base in candidate_models(debate, seat) else answered
-
-
-def find_ledger(debate: Debate) -> LedgerExtract | None:
-    """What is known of those who vote: the ledger is about judges who read twice, not about voters."""
-    are_judges = verdict_source(debate.setup) == "judges" and not debate.skipped
-    return debate.setup.ledger if are_judges else None
-
-
-def has_answered(debate: Debate, voter: str) -> bool:
-    """Whether a voter gave every reading that was asked for, or its last ballot."""
-    if debate.skipped:
-        return True
-    if verdict_source(debate.setup) != "judges":
-        return any(ballot.seat == voter for ballot in debate.last_ballots)
-    expected = 2 if debate.setup.judges.both_orders else 1
-    return sum(judged.seat == voter for judged in debate.judgments) == expected
+        count = count_votes(seats, threshold=threshold, is_capped=True)
+    return apply_voting_rule(debate, votes, count)
 
 
 def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
@@ -195,48 +131,17 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
     return caps
 
 
-def find_voter_model(debate: Debate, voter: str) -> str:
-    """The model that answered for a voter, or the one that is asked."""
-    decisive = debate.private_ballots if debate.skipped else (*debate.judgments, *debate.last_ballots)
-    given = (vote for vote in decisive if vote.seat == voter)
-    return next((vote.usage.model for vote in given), current_model(debate, voter))
+def format_ranked_winner(debate: Debate, winner: str) -> str:
+    """The finding where ranks found a position that nobody chose first."""
+    return f"Ahead by the order in which all hold the positions: {debate.debater(winner).stance}."
 
 
-def compute_judge_vote(debate: Debate, judge: str) -> Vote:
-    """The vote of a judge from all its readings."""
-    readings = [judged for judged in debate.judgments if judged.seat == judge]
-    expected = 2 if debate.setup.judges.both_orders else 1
-    winners = {judged.winner for judged in readings}
-    abstains = ""
-    if not readings:
-        abstains = "gave no usable answer"
-    elif not all(judged.informative for judged in readings):
-        abstains = "is too small a model to judge"
-    elif len(readings) < expected:
-        abstains = "answered in one of the two orders only"
-    elif len(winners) > 1:
-        abstains = LOST_ORDER
-    if abstains:
-        return Vote(judge=judge, winner="", margin=0, abstains=abstains)
-    return Vote(
-        judge=judge,
-        winner=winners.pop(),
-        margin=min(judged.margin for judged in readings),
-        weight=seat_weight(debate, judge),
-        for_synthesis=all(judged.common_position for judged in readings),
-    )
-
-
-def seat_weight(debate: Debate, seat: str) -> str:
-    return str(debate.weights.get(seat, 1))
-
-
-def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged:
-    """The first reading of the first judge who voted for the side ahead."""
+def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged | None:
+    """The first reading of the first judge who voted for the side ahead; None where nobody did."""
     winner = "" if count.ahead == SYNTHESIS else count.ahead
-    judge = next(v.judge for v in votes if not v.abstains and v.winner == winner)
+    judge = next((v.judge for v in votes if not v.abstains and v.winner == winner), None)
     readings = (judged for judged in debate.judgments if judged.seat == judge)
-    return min(readings, key=lambda judged: judged.slot_index)
+    return min(readings, key=lambda judged: judged.slot_index, default=None)
 
 
 def format_no_finding(debate: Debate, votes: tuple[Vote, ...]) -> str:
@@ -277,6 +182,8 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
     if count.outcome not in ("decided", "leaning"):
         return build_conclusion(count, votes, format_no_finding(debate, votes))
     cast = sum(v.winner == count.ahead for v in votes)
+    if not cast:
+        return build_conclusion(count, votes, format_ranked_winner(debate, count.ahead))
     reason = next(b.position for b in debate.last_ballots if b.choice == count.ahead)
     return build_conclusion(
         count,
@@ -284,21 +191,6 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
         f"{cast} of {count_of(len(votes), 'voter')} for: {debate.debater(count.ahead).stance}",
         name_sides(debate, reason),
     )
-
-
-def compute_ballot_vote(debate: Debate, name: str) -> Vote:
-    """The vote of a seat in the last vote. Ballots have no margin: each counts as clear."""
-    last = next((ballot for ballot in debate.last_ballots if ballot.seat == name), None)
-    abstains = ""
-    if last is None:
-        abstains = "gave no usable ballot"
-    elif not last.informative:
-        abstains = "is too small a model to judge"
-    elif not last.choice:
-        abstains = "abstained"
-    if last is None or abstains:
-        return Vote(judge=name, winner="", margin=0, abstains=abstains)
-    return Vote(judge=name, winner=last.choice, margin=2, weight=seat_weight(debate, name))
 
 
 def build_swing_verdict(debate: Debate) -> Concluded:

@@ -8,7 +8,6 @@ from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
-    Concluded,
     Ended,
     Event,
     Paused,
@@ -45,6 +44,7 @@ EVENT_NAMES: dict[str, str] = {
     "judged": "vote",
     "talk_skipped": "convergence",
     "converged": "convergence",
+    "agreed": "consensus",
     "concluded": "verdict",
     "synthesized": "agent_message",
     **{arm.model_fields["kind"].default: "intervention" for arm in get_args(InterventionEvent)},
@@ -60,9 +60,9 @@ MAX_PAGE_LENGTH = 30_000
 
 CUT_TEXT_LENGTHS = (2_000, 400, 80)
 
-PHASE_END, CONSENSUS = "phase_end", "consensus"
-ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"], CONSENSUS: ["concluded"]}
-"""Names that an event may have besides its own: it ends a round, or says that the counting rule was reached."""
+PHASE_END = "phase_end"
+ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
+"""Names that an event may have besides its own: it ends a round."""
 
 
 def event_names(debate: Debate, event: Event) -> list[str]:
@@ -70,8 +70,6 @@ def event_names(debate: Debate, event: Event) -> list[str]:
     names = [EVENT_NAMES[event.kind]]
     if find_ended_round(debate, event):
         names.insert(0, PHASE_END)
-    if isinstance(event, Concluded) and event.consensus:
-        names.insert(0, CONSENSUS)
     return names
 
 
@@ -194,6 +192,7 @@ def build_interventions(stored: StoredDebate) -> dict[str, Any]:
         "limits": debate.limits.model_dump(),
         "weights": {seat: str(weight) for seat, weight in debate.weights.items()},
         "threshold": str(debate.threshold or ""),
+        "voting": debate.voting.model_dump() if debate.voting else None,
         "models": {seat: current_model(debate, seat) for seat in seat_models(debate.setup)},
         "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted_turns)],
         "actions": ACTIONS,

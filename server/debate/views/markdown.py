@@ -16,7 +16,6 @@ from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
-from server.debate.rules.readings import order_turns
 from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import name_debate, name_event
 from server.debate.views.recent import keep_recent
@@ -26,6 +25,7 @@ from server.debate.views.state import (
     is_visible,
     known_debaters,
     status_reason,
+    visible_lookups,
 )
 from server.debate.views.verdict import (
     Position,
@@ -33,8 +33,8 @@ from server.debate.views.verdict import (
     build_report,
     build_verdict,
     visible_judgments,
-    visible_lookups,
 )
+from server.debate.votes.readings import order_turns
 
 UNLIMITED = 10**9  # bytes of a quotation
 
@@ -246,9 +246,11 @@ def panel_lines(found: Report) -> list[str]:
     proven = f", proven: {', '.join(panel.proven)}" if panel.proven else ""
     counts = f"{panel.asked} asked, {panel.voted} voted, {panel.abstained} abstained, {panel.failed} failed"
     shares = f"support {panel.support}, against {panel.against}; {panel.voices} independent voices{proven}"
-    lines = [*([f"ahead: {found.ahead}"] if found.ahead else []), f"counted: {counts}; {shares}"]
-    lines.append(f"confidence: {format_confidence(found)}")
-    return [*lines, *([found.settled] if found.settled else [])]
+    rule = f"rule: {panel.rule}" if panel.rule else ""
+    ahead = f"ahead: {found.ahead}" if found.ahead else ""
+    counted = f"counted: {counts}; {shares}"
+    told = (ahead, counted, rule, panel.consensus, f"confidence: {format_confidence(found)}", found.settled)
+    return [*filter(None, told)]
 
 
 def format_confidence(found: Report) -> str:

@@ -14,7 +14,7 @@ from server.debate.facts.config import CALLER, AnySeatKind, Debater
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
@@ -264,3 +264,31 @@ def find_rules(debate: Debate) -> str:
 def has_written(debate: Debate) -> bool:
     """Whether the caller has written a turn of this debate, and so was shown its rules."""
     return any(answer.usage.model == CALLER and debate.is_own(answer) for answer in debate.answers)
+
+
+class FoundLookup(BaseModel):
+    """One look-up of a seat, with what it found."""
+
+    round: int
+    seat: str
+    slot_index: int  # for a judge the reading
+    tool: str
+    arguments: str
+    result: str
+    failed: str
+
+
+def visible_lookups(debate: Debate) -> list[FoundLookup]:
+    """What seats looked up, in the order of rounds, seats and answers."""
+    found = [
+        FoundLookup(
+            round=research.round,
+            seat=research.seat,
+            slot_index=research.slot_index,
+            **lookup.model_dump(include={"tool", "arguments", "result", "failed"}),
+        )
+        for research in name_debate(debate).research
+        if is_visible(debate, seat_kind(research.seat))
+        for lookup in research.lookups
+    ]
+    return sorted(found, key=lambda one: (one.round, one.seat, one.slot_index))

@@ -17,13 +17,12 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate, RoundPlan, phase_seats, seat_kind
+from server.debate.facts.state import Debate, RoundPlan, phase_seats
 from server.debate.facts.text import format_count, format_heading
-from server.debate.rules.counting import SYNTHESIS
 from server.debate.rules.decide import status
-from server.debate.rules.readings import find_talk_caps
+from server.debate.rules.panel import describe_rule_in_force, has_answered, list_seats
 from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
-from server.debate.rules.verdict import count_panel, find_caps, has_answered, list_seats
+from server.debate.rules.verdict import count_panel, find_caps
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     cost_line,
@@ -32,8 +31,12 @@ from server.debate.views.state import (
     moderator_summary,
     status_reason,
     sum_usage,
+    visible_lookups,
 )
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
+from server.debate.votes.readings import find_talk_caps
+from server.debate.votes.voting import SYNTHESIS
+from server.debate.votes.wording import describe_agreed
 
 
 class Turn(BaseModel):
@@ -64,6 +67,8 @@ class Panel(BaseModel):
     against: str = ""
     voices: Annotated[float, Field(description="Independent voices behind it")] = 0.0
     proven: list[str] = []
+    rule: Annotated[str, Field(description="Of consensus, if set, and what it found")] = ""
+    consensus: Annotated[str, Field(description="What was agreed, by whom")] = ""
 
 
 class Verdict(BaseModel):
@@ -143,34 +148,6 @@ def visible_judgments(debate: Debate) -> list[Judged]:
     """The judgments, first readings first, independent of the order in which they arrived."""
     shown = name_debate(debate).judgments if is_visible(debate, "judges") else ()
     return sorted(shown, key=lambda judgment: (judgment.slot_index, judgment.seat))
-
-
-class FoundLookup(BaseModel):
-    """One look-up of a seat, with what it found."""
-
-    round: int
-    seat: str
-    slot_index: int  # for a judge the reading
-    tool: str
-    arguments: str
-    result: str
-    failed: str
-
-
-def visible_lookups(debate: Debate) -> list[FoundLookup]:
-    """What seats looked up, in the order of rounds, seats and answers."""
-    found = [
-        FoundLookup(
-            round=research.round,
-            seat=research.seat,
-            slot_index=research.slot_index,
-            **lookup.model_dump(include={"tool", "arguments", "result", "failed"}),
-        )
-        for research in name_debate(debate).research
-        if is_visible(debate, seat_kind(research.seat))
-        for lookup in research.lookups
-    ]
-    return sorted(found, key=lambda one: (one.round, one.seat, one.slot_index))
 
 
 def build_result(debate: Debate) -> dict[str, Any]:
@@ -335,6 +312,8 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel, 
         against=str(count.against),
         voices=round(count.voices, 2),
         proven=[seat.name for seat in seats if seat.is_proven],
+        rule=describe_rule_in_force(debate, votes),
+        consensus=" ".join(map(describe_agreed, debate.agreements[-1:])),
     )
     return "" if count.ahead == SYNTHESIS else count.ahead, panel, build_confidence(debate, votes, count)
 

@@ -317,6 +317,7 @@ def test_who_did_what_and_what_is_in_force_can_be_read() -> None:
         "max_rounds": 3,
         "weights": {"judge 1": "3/2"},
         "threshold": "2/3",
+        "voting": None,
         "models": {"Proponent": "scripted", "Opponent": "x/new", "judge 1": "scripted"},
         "retracted": [{"seat": "Opponent", "round": 1}],
         "actions": (),

@@ -8,8 +8,7 @@ from server.debate.facts.labels import side_labels
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import list_tasks
-from server.debate.views.state import sum_usage
-from server.debate.views.verdict import visible_lookups
+from server.debate.views.state import sum_usage, visible_lookups
 from server.debate.views.warnings import failure_lines
 from tests.support.simulation import (
     DebateSimulation,

@@ -34,7 +34,7 @@ MUTATIONS = 150  # of each record, drawn
 
 COMPUTED = frozenset(
     {"phase_entered", "block_ended", "default_positions_used", "default_plan_used", "handed_off"}
-    | {"handoff_failed", "concluded", "ended", "predicate_lost"}
+    | {"handoff_failed", "agreed", "concluded", "ended", "predicate_lost"}
 )
 """What nobody contributes: no field of these can be changed alone."""
 
@@ -88,7 +88,7 @@ def mutate(bodies: Bodies, draw: random.Random) -> Iterator[tuple[str, Path, Bod
 
 def tells_only_what_follows(debate: Debate) -> bool:
     """Whether the verdict and the end of a debate are those that its own contributions make."""
-    if debate.verdict and (debate.verdict,) != build_verdict_events(debate):
+    if debate.verdict and debate.verdict != build_verdict_events(debate)[-1]:
         return False
     return bool(debate.ended) or not isinstance(decide(debate), Record) or not debate.verdict
 

@@ -28,6 +28,9 @@ from tests.support.simulation import (
 
 pytestmark = pytest.mark.requirement("D8", "N26")
 
+JUDGED = -4
+"""Where the last judgment stands, before the consensus, the verdict and the end."""
+
 
 @pytest.mark.parametrize("name", SETUPS)
 def test_every_kind_of_debate_comes_back_as_it_was(name: str) -> None:
@@ -104,7 +107,10 @@ def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_end
         (lambda found: found[-2].update(reasoning="So it is."), "reasoning: computed again"),
         (lambda found: found[-2].update(votes=found[-2]["votes"] * 9), "votes: computed again"),
         (lambda found: found[-2]["votes"][0].update(margin=3), "votes: computed again"),
-        (lambda found: found.pop(-3), "answers come before it"),
+        (lambda found: found.pop(JUDGED), "answers come before it"),
+        (lambda found: found.pop(-3), "agreed follows here"),
+        (lambda found: found[-3].update(winner="Opponent"), "winner: computed again, it is something else"),
+        (lambda found: found[-3]["count"].update(share="1/2"), "count: computed again"),
         (lambda found: found.pop(-2), "concluded follows here"),
         (lambda found: found.append(found[-1]), "nothing follows here unasked"),
         (lambda found: found[0].update(forked_from="k3x9w2m4p7qr"), "it is forked from what is no debate"),
@@ -141,7 +147,7 @@ def test_a_fork_has_the_rounds_that_it_says_it_took_over() -> None:
     ],
 )
 def test_figures_that_are_none_are_refused(change: dict[str, Any], told: str) -> None:
-    assert told in refusal(lambda found: found[-3]["usage"].update(change), record())
+    assert told in refusal(lambda found: found[JUDGED]["usage"].update(change), record())
 
 
 BELIEFS = [
@@ -167,7 +173,7 @@ BELIEFS = [
     ],
 )
 def test_judgments_that_no_judge_makes_are_refused(change: dict[str, Any], told: str) -> None:
-    assert told in refusal(lambda found: found[-3].update(change), record())
+    assert told in refusal(lambda found: found[JUDGED].update(change), record())
 
 
 def test_what_the_embedded_model_found_is_counted_nowhere() -> None:

@@ -324,7 +324,8 @@ class TestTheEndOfARound:
         at = simulate().play_through_round(3)
         step = decide(at.debate)
         assert isinstance(step, Record)
-        verdict, end = step.events
+        agreed, verdict, end = step.events
+        assert decide(at.add_events(agreed).debate) == Record((verdict, end))
         assert decide(at.add_events(verdict).debate) == Record((end,))
 
 

@@ -110,7 +110,7 @@ class TestRecord:
         at = play_debate()
         receipt = build_receipt(at.stored())
         assert (receipt["debate_id"], receipt["status"]) == ("d-1", "concluded")
-        assert (receipt["entries"], receipt["head"], receipt["at"]) == (12, at.log[-1].hash, at.log[-1].at)
+        assert (receipt["entries"], receipt["head"], receipt["at"]) == (13, at.log[-1].hash, at.log[-1].at)
 
     def test_an_event_row_has_the_event_and_its_place_in_the_chain(self) -> None:
         at = simulate().play_to_round(1)

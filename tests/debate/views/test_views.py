@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.debate.facts.beliefs import Weight
 from server.debate.facts.events import Event
-from server.debate.facts.interventions import Weight, WeightsChanged
+from server.debate.facts.interventions import WeightsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import build_analysis, build_round
@@ -228,8 +229,8 @@ class TestState:
             "forked_from": "",
             "forked_at_round": 0,
             "opened_at": "2026-12-01T10:00:01.000Z",
-            "changed_at": "2026-12-01T10:00:12.000Z",
-            "entries": 12,
+            "changed_at": "2026-12-01T10:00:13.000Z",
+            "entries": 13,
         }
 
     def test_a_debate_that_was_just_opened_is_empty(self) -> None:
@@ -306,6 +307,9 @@ class TestVerdict:
             "against": "1/8",
             "voices": 1.6,
             "proven": [],
+            "rule": "",
+            "consensus": "Consensus (plurality) for Proponent: Proponent 4, Opponent 1, 1 abstained, "
+            "1 inconsistent, 1 missing, of 8 asked.",
         }
 
     @pytest.mark.requirement("N2")

@@ -1,0 +1,1 @@
+"""How the votes of seats are read and counted by a rule of consensus."""
