@@ -277,6 +277,17 @@ async def test_a_debate_is_found_by_the_beginning_of_its_id_where_no_other_begin
             assert str(refused.value) == f'Several debates begin with "{text}": {listed}'
 
 
+@pytest.mark.requirement("D26")
+async def test_what_was_written_since_a_position_is_found(database: str) -> None:
+    async with open_engine(database) as running:
+        position, none = await running.find_changes(-1)
+        assert none == []
+        await restore_debate(running, build_export("abcdefghjk22", [play_record()[0]]))
+        position, ids = await running.find_changes(position)
+        assert ids == ["abcdefghjk22"]
+        assert await running.find_changes(position) == (position, [])
+
+
 async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:
     journal = await SqliteJournal.open(database)
     at = "2026-01-01T00:00:00.000Z"

@@ -165,6 +165,8 @@ async def test_an_outcome_is_exported_and_imported_and_not_forked(database: str,
         data = json.loads(json.dumps(await export_debate(manager, ended.id)))
         fork = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
         assert fork.debate.outcome is None
+        with pytest.raises(InvalidRequestError, match="Nothing would come after round 3"):
+            await manager.fork(ended.id, 3, ChangesInput(), actor="test")
         assert len(await list_votes(manager)) == 2
     async with open_judged(tmp_path / "elsewhere.db") as elsewhere:
         restored, _ = await restore_debate(elsewhere, data)

@@ -166,6 +166,11 @@ def test_the_tail_that_was_cut_is_found_by_a_receipt_that_was_kept(data: Any) ->
             assert expected in describe_wrong(cut, kept)
 
 
+def test_a_head_that_was_kept_is_compared_without_a_signature(data: Any) -> None:
+    kept = {"debate_id": DEBATE_ID, "entries": 3, "head": data["entries"][2]["hash"]}
+    assert check(data, kept) == [*GOOD, ("kept", "holds")]
+
+
 def test_a_receipt_that_was_moved_into_a_record_that_was_cut_is_found(data: Any) -> None:
     cut = build_signed_export(play_record()[:-2])
     cut["receipt"]["envelope"] = data["receipt"]["envelope"]

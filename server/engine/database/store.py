@@ -85,8 +85,9 @@ class DebateStore:
         Raises:
             TwinError: the request is a repeat.
         """
-        if isinstance(setup := events[0], Opened):
-            events = (await add_ledger(setup, self.journal), *events[1:])
+        setup, *inherited = events
+        assert isinstance(setup, Opened)
+        events = (await add_ledger(setup, self.journal), *inherited)
         # Twelve letters and digits that are not mistaken for each other: 59 random bits.
         debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
         key = build_opening_key(actor, asked, self.clock()) if asked else None

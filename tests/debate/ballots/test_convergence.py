@@ -155,6 +155,9 @@ def test_a_talk_ends_where_nobody_moves_and_nobody_says_anything_new() -> None:
     assert at.debate.convergence == (
         Converged(round=2, why="unmoved", movement="0.0200", belief="0.7200", leader=P),
     )
+    assert "The talk ends after round 2: no voter moved by more than 0.0200" in render_transcript(
+        at.debate, at.log
+    )
     assert talk(60, 70, 72, new_point="It costs more.").debate.talk_round_count == 4
     assert talk(60, 70, 75, 81, 87).debate.talk_round_count == 4
 

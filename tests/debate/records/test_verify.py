@@ -225,6 +225,11 @@ def test_look_ups_are_of_a_seat_that_has_tools_and_end() -> None:
     assert "judge 1 has no tools for this" in refusal(lambda _: None, bodies)
 
 
+def test_a_result_without_a_schema_is_any_text() -> None:
+    played = simulate(label_positions(build_setup(format="round_robin"))).play()
+    assert verify_bodies(build_bodies(played.events)) == played.debate
+
+
 @pytest.mark.parametrize("text", ["", '{"result": 1}', '{"result":1}', '{"result"', "[" * 9999])
 def test_a_result_satisfies_the_schema_and_is_written_as_it_is_recorded(text: str) -> None:
     bodies = build_bodies(simulate(label_positions(SETUPS["round robin"])).play().events)

@@ -98,6 +98,12 @@ def test_before_the_verdict_the_talk_can_be_steered_and_lengthened() -> None:
     assert resume(at).status == "concluded"
 
 
+def test_the_last_private_ballots_are_given_before_the_verdict_is_waited_for() -> None:
+    at = begin("verdict", format="settle", options={"ballots": "blind"})
+    assert stop(at)[0] == "verdict"
+    assert [ballot.seat for ballot in at.debate.ballots if ballot.wave == "final"] == [*at.debate.names]
+
+
 def test_who_concludes_a_paused_debate_has_passed_its_breakpoint() -> None:
     at = begin("verdict")
     at.intervene("conclude")
