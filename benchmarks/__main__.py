@@ -27,15 +27,15 @@ def main() -> None:
 
             soak.main(rest)
         case ["labels", *rest]:
-            from benchmarks import labels  # noqa: PLC0415  (rows of older checkouts do without the product's rules)
+            from benchmarks.recorded import labels  # noqa: PLC0415  (rows of older checkouts do without the product's rules)
 
             labels.main(rest)
         case ["judges", *rest]:
-            from benchmarks import judges  # noqa: PLC0415
+            from benchmarks.recorded import judges  # noqa: PLC0415
 
             judges.main(rest)
         case ["stopping", *rest]:
-            from benchmarks import stopping  # noqa: PLC0415
+            from benchmarks.recorded import stopping  # noqa: PLC0415
 
             stopping.main(rest)
         case ["write", *names]:

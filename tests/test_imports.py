@@ -171,7 +171,7 @@ MORE_ENTRIES = {
 }
 
 PURE = (
-    "bisect collections csv dataclasses decimal difflib fractions functools hashlib inspect itertools json math re "
+    "bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math re "
     "typing"
 )
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""

@@ -334,7 +334,8 @@ def validate_input(input_type: type[InputModel], data: dict[str, Any], given: di
         return input_type.model_validate(data | common)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {first['msg']}.") from None
+        problem = "it is unknown" if first["type"] == "extra_forbidden" else first["msg"]
+        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {problem}.") from None
 
 
 def parse_debater(text: str) -> dict[str, str]:

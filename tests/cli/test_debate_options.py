@@ -252,4 +252,4 @@ def test_a_rule_of_consensus_is_a_kind_or_json(cli: Cli) -> None:
     assert "rule: none: votes are counted, and nobody wins by them" in by_kind.stdout
     assert "rule: a supermajority, 3/4 or more of all seats asked: " in by_json.stdout
     assert refused.exit_code != 0
-    assert "has no 'treshold'. Did you mean threshold?" in refused.output
+    assert "options voting treshold: it is unknown." in refused.output

@@ -111,6 +111,6 @@ def test_an_id_that_is_no_debate_or_several_is_refused(cli: Cli, database: str) 
     unknown, ambiguous, short = cli("watch", "zzzz"), cli("watch", "abcd"), cli("watch", "abc")
 
     assert (unknown.exit_code, ambiguous.exit_code, short.exit_code) == (1, 1, 1)
-    assert 'Several debates begin with "abcd": abcdef1, abcdef0.' in ambiguous.stderr
+    assert 'Several debates begin with "abcd": abcdef0, abcdef1.' in ambiguous.stderr
     for refused in (unknown, short):
         assert "There is no debate" in refused.stderr

@@ -51,7 +51,7 @@ async def test_a_threshold_changes_the_rule_on_the_way(open_client: OpenClient) 
     [
         (
             {"treshold": "2/3"},
-            "has no 'treshold'. Did you mean threshold? There are: kind, threshold, strict",
+            "`options.voting.treshold` is unknown. Did you mean threshold?",
         ),
         ('{"kind": "most"}', "unanimous"),
         ("most", "unanimous"),

@@ -3,7 +3,6 @@
 import json
 import re
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_args
 
 import pydantic
@@ -306,28 +305,19 @@ class VotingInput(Input):
     """The rule by which votes make a consensus. A kind alone will do."""
 
     kind: RuleKind | None = None
-    threshold: Annotated[FractionText, Field(max_length=20)] = ""
+    threshold: Annotated[FractionText, Field(max_length=20, description="For supermajority: 2/3")] = ""
     strict: bool = False
     of: Denominator = "seats"
-    quorum: Annotated[FractionText, Field(max_length=20)] = ""
+    quorum: Annotated[FractionText, Field(max_length=20, description="For of=cast")] = ""
     method: VotingMethod = "choice"
     weights: Weights = {}
 
     @pydantic.model_validator(mode="before")
     @classmethod
     def take_kind(cls, given: Any) -> Any:
-        """A kind alone, or a rule as JSON text. What clients are shown has no keys, so errors name them here."""
+        """A kind alone, or a rule as JSON text, as it is typed at a terminal."""
         given = parse_json_text(given)
-        for key in given.keys() - cls.model_fields.keys() if isinstance(given, dict) else ():
-            nearest = get_close_matches(str(key), cls.model_fields, n=1)
-            meant = f" Did you mean {nearest[0]}?" if nearest else ""
-            raise ValueError(f"has no {str(key)[:40]!r}.{meant} There are: {', '.join(cls.model_fields)}")
         return {"kind": given} if isinstance(given, str) else given
-
-
-VOTING_HELP = "{kind, threshold, of, quorum, method, weights}"
-VOTING_SCHEMA = pydantic.WithJsonSchema({"type": "string", "description": VOTING_HELP})
-"""Clients are shown a text, which is short; an object is accepted as well, and its keys are checked."""
 
 
 class OptionsInput(Input):
@@ -339,7 +329,7 @@ class OptionsInput(Input):
     ballots: BallotMode | None = None
     skip_if_agreed: bool = False
     stop: StopMode | None = None
-    voting: Annotated[VotingInput | None, VOTING_SCHEMA] = None
+    voting: Annotated[VotingInput | None, Field(description="By which votes are a consensus")] = None
     speaking: Order | None = None
     handoff: HandoffMode = "structured"
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []

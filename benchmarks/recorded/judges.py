@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
-from benchmarks.labels import Judge, list_panels
+from benchmarks.recorded.labels import Judge, list_panels
 from server.debate.analysis.evaluation import Panel, count_item, evaluate_panel, score_winner
 from server.debate.analysis.judgments import Judgment, Reading
 from server.debate.analysis.records import JudgeRecord, count_record
