@@ -144,9 +144,9 @@ def sign_when_ended(manager: DebateManager, snapshot: DebateSnapshot) -> None:
 async def sign_now(manager: DebateManager, snapshot: DebateSnapshot) -> None:
     try:
         await find_receipt(manager, snapshot)
-    except (
-        Exception
-    ) as error:  # a debate does not fail because its receipt does, which is made when it is read
+        manager.store.journal.checkpoint_soon()  # the last write of a debate, as a rule
+    # A debate does not fail because its receipt does, which is made when it is read.
+    except Exception as error:
         is_bug = not isinstance(error, DebateError)  # the journal logs what else can be
         level = logging.WARNING if is_bug else logging.INFO
         text = "The receipt of debate %s cannot be made now: %s"
