@@ -118,8 +118,8 @@ MUTATIONS = {
     ),
     "retry recoveries without longer pauses": Mutation(
         "server/engine/recovery.py",
-        "poll_interval * 2.0**failures",
-        "poll_interval * 2.0**0",
+        "retry_interval * 2.0**failures",
+        "retry_interval * 2.0**0",
         "tests/engine/crashes/test_recovery.py"
         "::test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time",
     ),
