@@ -219,8 +219,8 @@ def find_price(name: str) -> Price:
     return Price(model=name, input="0.000001", output="0.000002")
 
 
-def play_interventions() -> list[Event]:
-    """A debate with limits of every kind and every intervention."""
+def open_limited_debate() -> Opened:
+    """With limits of every kind, and a judge that the ledger knows."""
     options = {
         "judges": {"models": ["vendor/j", "vendor/k"], "quorum": 2},
         "fallback_models": ["vendor/spare"],
@@ -228,7 +228,6 @@ def play_interventions() -> list[Event]:
         "limits": {"max_calls": 90, "max_cost_usd": 2.5, "max_seconds": 900, "round_timeout": 60},
         "seed": 7,
     }
-    price = find_price("vendor/new")
     opened = open_debate(
         build_request(format="verdict", max_rounds=2, options=options),
         models=["vendor/a", "vendor/b"],
@@ -239,8 +238,15 @@ def play_interventions() -> list[Event]:
     ledger = LedgerExtract(
         position=60, standings=(known,), calibrated_items=30, scale="0.8", intercept="-0.1"
     )
-    opened = opened.model_copy(update={"ledger": ledger})
-    at = simulate(opened, lambda call: render_finding("A") if call.reading else "Because.").play_to_round(1)
+    return opened.model_copy(update={"ledger": ledger})
+
+
+def play_interventions() -> list[Event]:
+    """A debate with limits of every kind and every intervention."""
+    price = find_price("vendor/new")
+    at = simulate(
+        open_limited_debate(), lambda call: render_finding("A") if call.reading else "Because."
+    ).play_to_round(1)
     at.add_events(
         build_failure(
             at.pending_calls()[0], "late", "vendor/a had not answered when the 60 s of the round were over"

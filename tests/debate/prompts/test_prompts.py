@@ -314,9 +314,8 @@ class TestNotes:
     def test_a_note_to_all_is_in_every_later_prompt(self) -> None:
         at = simulate().play_through_round(1).add_events(note("Mind the costs.")).play()
         for call, prompt in at.calls_made:
-            assert ("[note to everybody]\n> Mind the costs." in render_prompt_text(prompt)) == (
-                call.round > 1
-            )
+            is_told = "[note to everybody]\n> Mind the costs." in render_prompt_text(prompt)
+            assert is_told == (call.round > 1)
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_a_note_made_before_the_first_round_is_shown_in_it(self, name: str) -> None:
