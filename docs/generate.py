@@ -23,6 +23,7 @@ from server.debate.facts.config import Phase
 from server.debate.facts.events import Event
 from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
+from server.mcp.prompts import PROMPTS
 from server.mcp.resources import TEMPLATES
 from server.settings import PREFIX, ResearchServer, Settings
 from server.tools.debates import TOOLS
@@ -202,6 +203,14 @@ def render_resources() -> str:
     return "\n".join(lines)
 
 
+def render_prompts() -> str:
+    lines = ["| prompt | argument | what it does |", "| --- | --- | --- |"]
+    for prompt in PROMPTS:
+        arguments = "; ".join(f"`{one.name}`: {one.description}" for one in prompt.arguments or [])
+        lines.append(f"| `{prompt.name}` | {arguments} | {prompt.description} |")
+    return "\n".join(lines)
+
+
 def render_settings() -> str:
     lines = ["| variable | key in the file | meaning |", "| --- | --- | --- |"]
     lines += [
@@ -293,6 +302,7 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
     "tools": ("tools.md", render_tools),
     "results": ("tools.md", render_results),
     "resources": ("tools.md", render_resources),
+    "prompts": ("tools.md", render_prompts),
     "settings": ("settings.md", render_settings),
     "research": ("settings.md", render_research),
     "events": ("hooks.md", render_events),

@@ -229,6 +229,10 @@ PARTLY: dict[str, str] = {
     "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
+    "N13": (
+        "progress, resource updates, completions, prompts, elicitation of positions, paging, structured results; "
+        "the tasks extension and other questions to a person come later"
+    ),
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
     "D12": (
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
@@ -293,10 +297,6 @@ PLANNED: dict[str, str] = {
     "N12": (
         "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
         "HTML export"
-    ),
-    "N13": (
-        "progress, resource updates, completions, prompts, elicitation, paging, tasks extension, "
-        "structured results"
     ),
     "N14": "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL",
     "N15": "OpenTelemetry spans and metrics for calls, tokens, cost",

@@ -135,14 +135,14 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
 
 
 async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Completions of resource addresses: debate ids, formats, and the rounds there are."""
+    """Completions of addresses and of the prompts' arguments: debate ids, formats, and the rounds there are."""
     name, prefix = params.argument.name, params.argument.value
     manager, values = await context.lifespan_context.get(), list[str]()
-    if isinstance(params.ref, types.ResourceTemplateReference):
+    if name == "debate_id":
+        values = await find_debate_ids(manager, prefix, MAX_COMPLETIONS + 1)
+    elif isinstance(params.ref, types.ResourceTemplateReference):
         if name == "format":
             values = [value for value in FORMATS if value.startswith(prefix)]
-        elif name == "debate_id":
-            values = await find_debate_ids(manager, prefix, MAX_COMPLETIONS + 1)
         elif name in ("round", "since"):
             chosen = params.context.arguments if params.context else None
             values = [number for number in await list_rounds(manager, chosen) if number.startswith(prefix)]

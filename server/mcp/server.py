@@ -1,4 +1,4 @@
-"""The MCP server of a debate manager: tools, resources, instructions and live updates.
+"""The MCP server of a debate manager: tools, resources, prompts, instructions and live updates.
 
 What answers calls is imported by the first of them: many clients start a server only to list its tools.
 """
@@ -48,6 +48,7 @@ def build_server(manager: LateManager) -> Server[LateManager]:
         cache_hints={
             "tools/list": CacheHint(ttl_ms=300_000, scope="public"),
             "resources/templates/list": CacheHint(ttl_ms=300_000, scope="public"),
+            "prompts/list": CacheHint(ttl_ms=300_000, scope="public"),
             "resources/list": CacheHint(ttl_ms=2_000, scope="private"),
         },
         on_list_tools=list_tools,
@@ -55,6 +56,8 @@ def build_server(manager: LateManager) -> Server[LateManager]:
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
         on_completion=complete,
         on_subscriptions_listen=updates.listen,
         on_subscribe_resource=updates.follow,
@@ -95,6 +98,18 @@ async def read_resource(
     from server.mcp import resources  # noqa: PLC0415
 
     return await resources.read_resource(context, params)
+
+
+async def list_prompts(context: RequestContext, params: object) -> types.ListPromptsResult:
+    from server.mcp import prompts  # noqa: PLC0415
+
+    return await prompts.list_prompts(context, params)
+
+
+async def get_prompt(context: RequestContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    from server.mcp import prompts  # noqa: PLC0415
+
+    return await prompts.get_prompt(context, params)
 
 
 async def complete(context: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:

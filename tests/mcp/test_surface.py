@@ -31,7 +31,7 @@ async def test_only_what_there_is_is_offered(open_client: Any) -> None:
     async with open_client() as client:
         offered = client.server_capabilities.model_dump(exclude_none=True)
 
-    assert set(offered) == {"tools", "resources", "completions"}
+    assert set(offered) == {"tools", "resources", "prompts", "completions"}
 
 
 async def test_a_hint_is_sent_whether_it_is_true_or_false(open_client: Any) -> None:

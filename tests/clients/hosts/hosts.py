@@ -29,13 +29,13 @@ class Host:
     name: str
     program: str  # within node_modules, where "*" stands for the machine
     shows: Literal["data", "text"]  # which form of a result the model is shown
-    prepare: Callable[[Path, str, Server], tuple[list[str], dict[str, str]]]
-    """From the home, the provider's address and our server to the arguments and variables of the program."""
+    prepare: Callable[[Path, str, Server, str], tuple[list[str], dict[str, str]]]
+    """From the home, the provider's address, our server and a prompt to the arguments and variables of the program."""
 
-    def run(self, home: Path, url: str, server: Server) -> str:
+    def run(self, home: Path, url: str, server: Server, prompt: str = PROMPT) -> str:
         """Let the host answer one prompt; returns what it printed, or raises with what it complained of."""
         program = min(MODULES.glob(self.program))  # not the variant for musl, which may lie beside it
-        arguments, own = self.prepare(home, url, server)
+        arguments, own = self.prepare(home, url, server, prompt)
         proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), CLOSED_PORT)
         basic = {"PATH": os.environ["PATH"], "HOME": str(home), "NO_PROXY": "127.0.0.1,localhost", **proxies}
         done = subprocess.run(
@@ -52,13 +52,15 @@ class Host:
         return done.stdout
 
 
-def prepare_claude_code(home: Path, url: str, server: Server) -> tuple[list[str], dict[str, str]]:
+def prepare_claude_code(
+    home: Path, url: str, server: Server, prompt: str
+) -> tuple[list[str], dict[str, str]]:
     command, *arguments = server.command
     entry = {"command": command, "args": arguments, "env": server.environment}
     settings = home / "servers.json"
     settings.write_text(json.dumps({"mcpServers": {"counterpoint": entry}}))
     flags = ["--mcp-config", str(settings), "--strict-mcp-config", "--allowedTools", "mcp__counterpoint"]
-    return ["-p", PROMPT, *flags], {
+    return ["-p", prompt, *flags], {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": "stand-in",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -66,7 +68,7 @@ def prepare_claude_code(home: Path, url: str, server: Server) -> tuple[list[str]
     }
 
 
-def prepare_codex(home: Path, url: str, server: Server) -> tuple[list[str], dict[str, str]]:
+def prepare_codex(home: Path, url: str, server: Server, prompt: str) -> tuple[list[str], dict[str, str]]:
     """`required` makes it wait for our server. It knows the model's name: of others it cuts results at 12 kB."""
     settings = {
         "model": "gpt-5.5",
@@ -86,10 +88,10 @@ def prepare_codex(home: Path, url: str, server: Server) -> tuple[list[str], dict
         f"{name} = {json.dumps(value)}\n" for name, value in settings.items()
     ]  # JSON's values are TOML's too
     (home / "config.toml").write_text("".join(lines))
-    return ["exec", "--skip-git-repo-check", PROMPT], {"CODEX_HOME": str(home), "STAND_IN_KEY": "stand-in"}
+    return ["exec", "--skip-git-repo-check", prompt], {"CODEX_HOME": str(home), "STAND_IN_KEY": "stand-in"}
 
 
-def prepare_opencode(home: Path, url: str, server: Server) -> tuple[list[str], dict[str, str]]:
+def prepare_opencode(home: Path, url: str, server: Server, prompt: str) -> tuple[list[str], dict[str, str]]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{url}/v1", "apiKey": "stand-in"},
@@ -105,7 +107,7 @@ def prepare_opencode(home: Path, url: str, server: Server) -> tuple[list[str], d
         "mcp": {"counterpoint": entry},
     }
     (home / "opencode.json").write_text(json.dumps(settings))
-    return ["run", PROMPT], {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+    return ["run", prompt], {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
 
 
 HOSTS = [

@@ -39,9 +39,8 @@ def host(request: pytest.FixtureRequest) -> Host:
     return found
 
 
-def talk(host: Host, home: Path, script: Script) -> list[str]:
-    """The results that the host's model was shown, in order."""
-    server = Server(
+def build_server(home: Path) -> Server:
+    return Server(
         command=[sys.executable, "-m", "tests.clients.debate_server"],
         environment={
             "PYTHONPATH": str(ROOT),
@@ -49,8 +48,12 @@ def talk(host: Host, home: Path, script: Script) -> list[str]:
             "COUNTERPOINT_MODELS": "debater",
         },
     )
+
+
+def talk(host: Host, home: Path, script: Script) -> list[str]:
+    """The results that the host's model was shown, in order."""
     with run_stand_in(script) as stand_in:
-        printed = host.run(home, stand_in.url, server)
+        printed = host.run(home, stand_in.url, build_server(home))
         assert "The last words." in printed, printed
         return stand_in.record.shown
 
@@ -113,3 +116,18 @@ def test_the_model_reads_a_long_transcript_to_its_end(
 
     assert len(pages) > 1
     assert "".join(pages) == transcript
+
+
+@pytest.mark.requirement("N13")
+@pytest.mark.parametrize("host", HOSTS[:1], ids=lambda host: host.name, indirect=True)
+def test_a_prompt_is_a_command_of_the_host(host: Host, tmp_path: Path) -> None:
+    """Claude Code passes on the first word alone; the model is told where the rest of it stands."""
+    with run_stand_in(lambda _: "The last words.") as stand_in:
+        host.run(
+            tmp_path, stand_in.url, build_server(tmp_path), f"/mcp__counterpoint__second_opinion {QUESTION}"
+        )
+        told = stand_in.record.instructions
+
+    assert "I want a second opinion on this question" in told
+    assert QUESTION in told
+    assert "all that I wrote after the command" in told

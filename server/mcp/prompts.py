@@ -1,0 +1,156 @@
+"""Prompts: what a person starts a debate with, or takes one up again, as a command of the client.
+
+A filled prompt is a message of the person to the assistant. It names the tools to call, says what to pass to
+them, and what the person wants to hear at the end.
+"""
+
+from collections.abc import Mapping
+
+from mcp import MCPError, types
+
+from server.debate.facts.errors import DebateError
+from server.debate.facts.quoting import quote_inline
+from server.debate.facts.text import remove_invisible
+from server.debate.views.catalog import VIEWS
+from server.engine.queries import load_view_source
+from server.mcp.late_manager import RequestContext
+from server.redaction import redact
+
+MAX_SHOWN = 200  # of a name or a question, in a message or a prompt
+
+WHOLE = "(If this is only its first word, your client cut it there: then it is all that I wrote after the command.)"
+
+FOLLOW = (
+    "A call returns before the debate has ended when its time is up: as long as the status is not concluded or "
+    "truncated, make the call that `next` names."
+)
+
+REPORT = (
+    "Then tell me in a few sentences what was found, how sure it is and by what (how many judges and private ballots, "
+    "of how many models), and the strongest point against it. Name every caution of the result. Say where you "
+    "would have answered otherwise, and whether the debate gives a reason to change that. Do not make the finding "
+    "surer than the result says it is."
+)
+
+SECOND_OPINION = """\
+I want a second opinion on this question, from models that argue against each other:
+
+{question}
+
+{whole} Call start_debate with the whole question and run=true. Write the question so that somebody who has not \
+read our conversation can answer it, without a hint at the answer that you or I prefer; what they need to know and \
+cannot know goes into `documents`. Leave `debaters` empty, unless I have named the positions. {follow}
+
+{report}"""
+
+RED_TEAM = """\
+I want to know how this plan can fail, before it does:
+
+{plan}
+
+{whole} Call start_debate with format="verdict", run=true, the plan (in full, with what is known of its surroundings) \
+as a document, the question "Should this plan be carried out as it stands?", and two debaters: one whose stance is \
+"No: as it stands it will fail, in ways that its author has not provided for", and one whose stance is "Yes: it \
+holds, and what can go wrong is provided for". {follow} Then read what was said with read_debate.
+
+{report} List the ways of failing that were named, the gravest first: for each, whether it was answered, how it would \
+be noticed early, and what would have to change in the plan."""
+
+DECIDE = """\
+Help me to decide between these options:
+
+{options}
+
+{whole} Call start_debate with run=true and one debater for each option, its stance being that this option should be \
+chosen, and why in a sentence; do not leave an option out, and do not add one. What is known of my situation \
+goes into `documents`. {follow}
+
+{report} Say what the decision hangs on, and which fact, if I found it out, would change it."""
+
+RESUME = """\
+Take up the debate {debate_id} again. Its question is {question}, its status {status}. \
+Call get_verdict with debate_id="{debate_id}", and make the call that `next` names until the \
+debate is concluded: step_round runs a round of it, and submit_turn is for turns that wait for you (their prompts \
+stand in the result). If it is paused, tell me the reason before you resume it with intervene.
+
+{report}"""
+
+PROMPTS = [
+    types.Prompt(
+        name="second_opinion",
+        title="Second opinion",
+        description="Have a question debated, and hear what was found, how sure that is, and what spoke against it.",
+        arguments=[types.PromptArgument(name="question", description="The question, whole", required=True)],
+    ),
+    types.Prompt(
+        name="red_team",
+        title="Red team",
+        description="Have a plan attacked and defended, and hear how it can fail and what to change in it.",
+        arguments=[
+            types.PromptArgument(name="plan", description="The plan, or where it stands", required=True)
+        ],
+    ),
+    types.Prompt(
+        name="decide",
+        title="Decide",
+        description="Have options defended against each other, and hear what the decision hangs on.",
+        arguments=[
+            types.PromptArgument(
+                name="options", description="The options, with what is to be decided", required=True
+            )
+        ],
+    ),
+    types.Prompt(
+        name="resume",
+        title="Resume a debate",
+        description="Take up a debate again where it stands, and hear its verdict.",
+        arguments=[types.PromptArgument(name="debate_id", description="The id of the debate", required=True)],
+    ),
+]
+
+TEXTS = {"second_opinion": SECOND_OPINION, "red_team": RED_TEAM, "decide": DECIDE, "resume": RESUME}
+
+
+async def list_prompts(_context: RequestContext, _params: object) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=PROMPTS)
+
+
+async def get_prompt(context: RequestContext, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    """Invalid parameters: there is no such prompt or debate, or an argument is missing or not known."""
+    prompt = next((prompt for prompt in PROMPTS if prompt.name == params.name), None)
+    if prompt is None:
+        names = ", ".join(known.name for known in PROMPTS)
+        raise refuse(f"There is no prompt {quote_inline(params.name, MAX_SHOWN)}: there are {names}.")
+    values = read_arguments(prompt, params.arguments or {})
+    if prompt.name == "resume":
+        values |= await describe_debate(context, values["debate_id"])
+    text = TEXTS[prompt.name].format(**values, whole=WHOLE, follow=FOLLOW, report=REPORT)
+    message = types.PromptMessage(role="user", content=types.TextContent(text=redact(text)))
+    return types.GetPromptResult(description=prompt.description, messages=[message])
+
+
+def read_arguments(prompt: types.Prompt, given: Mapping[str, str]) -> dict[str, str]:
+    known = [argument.name for argument in prompt.arguments or []]
+    values = {name: remove_invisible(text).strip() for name, text in given.items()}
+    for name in [*(name for name in known if not values.get(name)), *(set(values) - {*known})]:
+        problem = "is missing" if name in known else "is not one of its arguments"
+        raise refuse(
+            f"{prompt.name}: {quote_inline(name, MAX_SHOWN)} {problem}. It takes {', '.join(known)}."
+        )
+    return values
+
+
+async def describe_debate(context: RequestContext, debate_id: str) -> dict[str, str]:
+    """The question and the status of a debate, in one line each."""
+    manager = await context.lifespan_context.get()
+    try:
+        await manager.presence.reopen_if_told()
+        source = await load_view_source(manager, debate_id, VIEWS["state"])
+    except DebateError as error:
+        manager.presence.acknowledge(error)
+        raise refuse(str(error)) from error
+    return {"question": quote_inline(source.debate.setup.question, MAX_SHOWN), "status": source.status}
+
+
+def refuse(message: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, redact(remove_invisible(message)))
