@@ -36,7 +36,7 @@ ROOMS: dict[str, str] = {
     "storage": "",
     "storage.sqlite": "storage",
     "debate.votes": "debate.facts",
-    "debate.ballots": "debate.facts",
+    "debate.ballots": "debate.facts debate.votes",
     "debate.rules": "debate.ballots debate.facts debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
@@ -64,7 +64,7 @@ ROOMS: dict[str, str] = {
     "models.providers": "debate.facts debate.rules http models models.prices models.resilience redaction",
     "models.windows": "debate.facts models models.fakes models.providers models.prices",
     "models.registry": (
-        "debate.facts models models.fakes models.providers models.local models.own models.prices "
+        "debate.facts debate.votes models models.fakes models.providers models.local models.own models.prices "
         "models.resilience"
     ),
     "engine": "",

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 
-from server.debate.facts import families
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
+from server.debate.votes.families import family as find_family
 from server.models import LITELLM_PREFIX, Model, ModelError, OnText, Reply, Request
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
@@ -237,4 +237,4 @@ def find_default_models(
 
 def family(name: str) -> str:
     """Who trained the model behind any injected faults. Two models of one family count as one voice."""
-    return families.family(unwrap_faulty_name(name))
+    return find_family(unwrap_faulty_name(name))

@@ -13,8 +13,8 @@ from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import Converged, Share, TalkSkipped, format_share
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Balloted, BallotEvent, Event
-from server.debate.facts.families import family
 from server.debate.facts.state import Debate
+from server.debate.votes.families import family
 
 SURE = Fraction(9, 10)
 """The pooled belief at which a vote is sure, and a talk may end. On the recorded beliefs of judges of debates (Michael

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
+from server.debate.facts.answers import Answer, SlotFact, Usage
 from server.debate.facts.beliefs import (
     Agreed,
     Belief,
@@ -25,10 +26,11 @@ from server.debate.facts.beliefs import (
     find_choice,
 )
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
-from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Dollars, Fact
+from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Fact
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import InterventionEvent
-from server.debate.facts.text import clean, collapse_whitespace
+
+__all__ = ["Answer", "SlotFact", "Usage"]  # with all that is defined here: one place to import facts from
 
 OfficerTask = Literal["framing", "opening", "closing", "audit", "deliverable"]
 Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
@@ -36,26 +38,6 @@ Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgmen
 
 Act = Literal["argument", "question", "proposal", "critique", "answer"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
-
-
-UsageName = Annotated[str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])]
-
-
-class Usage(Fact):
-    """What one answer took. Tokens as the provider counts them; 0 where it does not report them."""
-
-    model: UsageName
-    author: UsageName = ""  # who submitted it, of an answer of the caller; "" for answers of models
-    input_tokens: Count = 0
-    cached_tokens: Count = 0  # the part of input_tokens that the provider had in its cache
-    output_tokens: Count = 0
-    cost_usd: Dollars = ""
-    milliseconds: Count = 0
-    attempts: Count = 1
-    sent_tokens: Count = 0  # of a prompt of which the model read only a part, at least; 0 for one read whole
-    prompt_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
-    """Of what was asked, as `hash_request` has it; "" where no model was."""
-    reply_id: UsageName = ""  # the provider's name of the answer, if it gives one
 
 
 class Opened(Fact):
@@ -143,19 +125,6 @@ class PromptsComputed(Fact):
     kind: Literal["prompts_computed"] = "prompts_computed"
     round: int
     prompts: tuple[config.SeatPrompt, ...]
-
-
-class SlotFact(Fact):
-    """What answers, failures and research have in common: the slot of the round they are for."""
-
-    seat: str
-    round: int
-    slot_index: Count = 0  # which of the seat's answers in this round
-    seen: Annotated[int, Field(ge=1)]  # the version of the debate that the prompt was rendered from
-
-
-class Answer(SlotFact):
-    usage: Usage
 
 
 class PositionsFramed(Answer):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from server.debate.facts.events import Outcome
-from server.debate.facts.families import family
+from server.debate.votes.families import family
 from server.debate.votes.voting import SYNTHESIS
 
 UNKNOWN_WEIGHT = Fraction(110, 100)

@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from server.debate.facts.beliefs import TalkSkipped, Vote
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
-from server.debate.facts.families import family
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
@@ -24,6 +23,7 @@ from server.debate.rules.panel import (
     seat_weight,
 )
 from server.debate.rules.schedule import find_voters, verdict_source
+from server.debate.votes.families import family
 from server.debate.votes.readings import (
     find_fixed_ends,
     find_length_caps,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate.facts.families import family
+from server.debate.votes.families import family
 
 pytestmark = pytest.mark.requirement("N2")
 
