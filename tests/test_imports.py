@@ -111,7 +111,7 @@ ROOMS: dict[str, str] = {
     ),
     "mcp": (
         "compose debate.facts debate.views engine.database engine.debates engine.queries models.own "
-        "redaction settings startup storage storage.sqlite tools"
+        "models.providers redaction settings startup storage storage.sqlite tools"
     ),
     "cli": (
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views debate.votes "

@@ -122,6 +122,10 @@ async def open_late_manager(
 
     def open_now() -> AbstractAsyncContextManager["DebateManager"]:
         gc.disable()  # as at the start of the program: modules stay anyway
+        if will_ask_providers(settings, os.environ):  # whose client is imported beside the engine
+            from server.models.providers import connections  # noqa: PLC0415
+
+            connections.start_import()
         from server.compose import open_manager  # noqa: PLC0415  (slow)
 
         gc.freeze()
@@ -137,6 +141,13 @@ async def open_late_manager(
     finally:
         manager.close()
         await managing
+
+
+def will_ask_providers(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether the models that are set up look like those of providers."""
+    if settings.models:
+        return any("/" in name for name in settings.models)
+    return any(name.endswith("_API_KEY") for name in environ)
 
 
 def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:

@@ -1,6 +1,6 @@
 """From names to models. Imports no client library: a model loads its own when it is first called."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
@@ -23,7 +23,6 @@ from server.models.providers.litellm import (
     get_litellm,
     has_provider,
     is_importing,
-    start_import,
 )
 from server.models.providers.model import ProviderModel
 from server.models.resilience import Guard, GuardedModel
@@ -187,20 +186,23 @@ class ModelRegistry:
 
     def prepare(self, names: Iterable[str]) -> None:
         """Begin to load what these models need for their first call. Never raises: the call reports errors."""
-        if self._need_litellm(names):
-            start_import()
+        for model in self._find_provider_models(names):
+            model.start_loading()
 
     def find_loading(self, names: Iterable[str]) -> str:
         """The library that is being loaded, and that a call of one of these models waits for; "" if there is none."""
-        return "litellm" if is_importing() and self._need_litellm(names) else ""
+        is_needed = is_importing() and any(
+            isinstance(model, LitellmModel) for model in self._find_provider_models(names)
+        )
+        return "litellm" if is_needed else ""
 
-    def _need_litellm(self, names: Iterable[str]) -> bool:
+    def _find_provider_models(self, names: Iterable[str]) -> Iterator[ProviderModel]:
+        """Those of providers among these models, without names that lead nowhere."""
         for name in names:
             with suppress(DebateError, ModelError):
                 model = unwrap_model(self.get(name))
-                if isinstance(model, GuardedModel) and isinstance(model.model, LitellmModel):
-                    return True
-        return False
+                if isinstance(model, GuardedModel) and isinstance(model.model, ProviderModel):
+                    yield model.model
 
 
 def unwrap_model(model: Model) -> Model:

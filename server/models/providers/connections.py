@@ -2,10 +2,12 @@
 
 import io
 import ssl
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from importlib import import_module
+from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -40,6 +42,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._certificates: ssl.SSLContext | None = None
         self._find_proxy = cache(find_proxy)  # by the beginning of an address
 
     async def __aenter__(self) -> Self:
@@ -53,9 +56,7 @@ class Connections:
         self._session = None
 
     async def _open_session(self) -> "aiohttp.ClientSession":
-        aiohttp = await to_thread.run_sync(
-            import_module, "aiohttp"
-        )  # takes long, and only some models need it
+        aiohttp = await to_thread.run_sync(import_module, "aiohttp")  # waits for an import that has begun
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=MAX_IDLE_SECONDS),
@@ -70,12 +71,14 @@ class Connections:
         import aiohttp  # noqa: PLC0415
 
         scheme, host, *_ = urlsplit(url)
+        if scheme == "https" and self._certificates is None:
+            self._certificates = await to_thread.run_sync(load_certificates)
         send = partial(
             session.post,
             url,
             headers=headers | {"content-type": "application/json", "accept-encoding": "identity"},
             proxy=self._find_proxy(scheme, host),
-            ssl=load_certificates() if scheme == "https" else True,
+            ssl=(scheme == "https" and self._certificates) or True,
             allow_redirects=False,
         )
         try:
@@ -95,6 +98,17 @@ class Connections:
                 text = (await read_body(response)).decode(errors="replace")
                 raise ResponseError(response.status, text, response)
             yield response
+
+
+def start_import() -> None:
+    """Begin to import the client in a thread: it takes a tenth of a second, and only some models need it."""
+    if "aiohttp" not in sys.modules:
+        Thread(target=import_client, name="import aiohttp", daemon=True).start()
+
+
+def import_client() -> None:
+    with suppress(Exception):  # raised again by the first request
+        import_module("aiohttp")
 
 
 def find_proxy(scheme: str, host: str) -> str | None:

@@ -17,6 +17,7 @@ from server.models.providers.connections import (
     UnreadableResponseError,
     read_body,
     read_lines,
+    start_import,
 )
 from server.models.providers.endpoints import KEYED_PROVIDERS, Endpoint
 from server.models.providers.errors import ProviderFailure, classify_error
@@ -54,6 +55,9 @@ class DirectModel(ProviderModel):
     @abstractmethod
     def read_whole(self, answer: Any) -> Fields:
         """A response as a completion of OpenAI's protocol."""
+
+    def start_loading(self) -> None:
+        start_import()
 
     async def prepare(self) -> None:
         check_callable(self.name, self.endpoint.base)

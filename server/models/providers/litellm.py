@@ -65,6 +65,9 @@ class LitellmModel(ProviderModel):
         # For Ollama, litellm would turn functions into a JSON mode in which every reply is a call.
         return parse_provider(self.litellm_name) != "ollama"
 
+    def start_loading(self) -> None:
+        start_import()
+
     async def prepare(self) -> None:
         check_callable(self.name, self.api_base or find_api_base(self.litellm_name))
         await get_litellm()

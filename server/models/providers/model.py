@@ -41,6 +41,10 @@ class ProviderModel(ABC):
         return True
 
     @abstractmethod
+    def start_loading(self) -> None:
+        """Begin to load what takes long, in a thread. Never raises: the first call reports errors."""
+
+    @abstractmethod
     async def prepare(self) -> None:
         """Load what takes long, and check that the provider may be asked. Raises ModelError."""
 

@@ -1,4 +1,4 @@
-"""litellm takes seconds to load: when that begins, what is said meanwhile, and what follows if it fails."""
+"""Libraries that take long to load: when that begins, what is said meanwhile, and what follows if it fails."""
 
 import os
 from pathlib import Path
@@ -27,6 +27,12 @@ while not (folder / "go").exists() and time.monotonic() < until:
     time.sleep(0.01)
 raise RuntimeError("half of it is missing")
 """
+NO_AIOHTTP = """
+from pathlib import Path
+with (Path(__file__).parent.parent / "aiohttp begun").open("a") as begun:
+    begun.write("x")
+raise RuntimeError("half of it is missing")
+"""
 ASKED = {"question": "Ship it?", "format": "verdict", "run": True, "wait_seconds": 0}
 OPTIONS = {"options": {"framing": False}}
 
@@ -41,9 +47,9 @@ def packages(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def begun(packages: Path) -> int:
-    """How often the import of litellm has begun."""
-    path = packages / "begun"
+def begun(packages: Path, name: str = "begun") -> int:
+    """How often the import of litellm, or of aiohttp, has begun."""
+    path = packages / name
     return len(path.read_text("utf-8")) if path.exists() else 0
 
 
@@ -137,6 +143,49 @@ def test_nothing_else_loads_litellm(serve: Start, packages: Path) -> None:
         asked = ask(served, model, again=True)
         served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=20)
     assert begun(packages) == 0
+
+
+@pytest.fixture
+def no_aiohttp(packages: Path) -> Path:
+    """The same folder, with an aiohttp that cannot be imported."""
+    path = packages / "aiohttp" / "__init__.py"
+    path.parent.mkdir()
+    path.write_text(NO_AIOHTTP, "utf-8")
+    return packages
+
+
+@pytest.mark.parametrize("models", ["openai/gpt-x", ""])
+def test_the_client_of_providers_is_imported_beside_the_engine_and_not_before(
+    serve: Start, no_aiohttp: Path, models: str
+) -> None:
+    packages = no_aiohttp
+    served = start(serve, packages, COUNTERPOINT_MODELS=models)
+    served.send("tools/list")
+    served.answer()
+    assert begun(packages, "aiohttp begun") == 0
+
+    served.call("find_debates")  # the first call loads the engine, and a key says who will be asked
+    while not (tries := begun(packages, "aiohttp begun")):
+        served.call("find_debates")
+    asked = ask(served, "openai/gpt-x")
+    found = served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=20)
+    assert found["status"] == "paused"
+    assert begun(packages, "aiohttp begun") > tries
+    code, told = served.end()
+    assert code == 0
+    assert "Traceback" not in told
+
+
+def test_only_a_debate_with_models_of_a_provider_waits_for_its_client(serve: Start, no_aiohttp: Path) -> None:
+    packages = no_aiohttp
+    served = start(serve, packages, COUNTERPOINT_MODELS="scripted")
+    asked = served.call("start_debate", **ASKED, **OPTIONS)
+    assert served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=20)["status"] == "concluded"
+    assert begun(packages, "aiohttp begun") == 0
+
+    served.call("start_debate", **(ASKED | OPTIONS | {"run": False}), models=["openai/gpt-x"])
+    while not begun(packages, "aiohttp begun"):  # before any answer is wanted
+        served.call("find_debates")
 
 
 @pytest.mark.anyio
