@@ -209,6 +209,10 @@ BUILT: dict[str, str] = {
         "judgments imported"
     ),
     "D20": ("batch loading of ratings and statistics: a debate of any size needs a fixed number of queries"),
+    "N23": (
+        "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
+        "windows are known and kept; a truncated reading is never counted"
+    ),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
     "N1": (
         "blind private ballots before any talk and after each round; the verdict says what the blind vote "
@@ -222,16 +226,12 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
-    "N23": (
-        "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
-        "windows are known and kept; a truncated reading is never counted (finding servers comes later)"
-    ),
     "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
     "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
-        "progress, resource updates, completions, prompts, elicitation of positions, paging, structured results; "
-        "the tasks extension and other questions to a person come later"
+        "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
+        "results; the tasks extension and other questions to a person come later"
     ),
     "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
     "D12": (

@@ -67,6 +67,7 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.votes models models.fakes models.providers models.local models.own models.prices "
         "models.resilience"
     ),
+    "models.model_servers": "models.providers models.registry models.windows",
     "engine": "",
     "engine.turnstile": "",
     "engine.database": (
@@ -81,7 +82,8 @@ ROOMS: dict[str, str] = {
     "engine.driver": "debate.rules engine.database engine.runner",
     "engine.debates": (
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
-        "engine.runner models.prices models.registry models.windows redaction research signing storage"
+        "engine.runner models.model_servers models.prices models.registry models.windows redaction research "
+        "signing storage"
     ),
     "engine.receipts": (
         "debate.facts debate.records debate.views engine.database engine.debates settings signing"
@@ -117,8 +119,8 @@ ROOMS: dict[str, str] = {
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views debate.votes "
         "engine.database "
         "engine.debates engine.queries engine.receipts engine.transfer engine.verification hooks mcp models "
-        "models.fakes models.local models.prices models.registry models.windows redaction research settings "
-        "signing startup upkeep"
+        "models.fakes models.local models.model_servers models.prices models.providers models.registry "
+        "models.windows redaction research settings signing startup upkeep"
     ),
     "__main__": "cli mcp",
     "counterpoint": "__main__ models",
@@ -148,6 +150,7 @@ LIBRARIES: dict[str, str] = {
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
     "models.providers": "aiohttp anyio httpx2 litellm",
+    "models.model_servers": "anyio",
     "models.windows": "anyio",
     "engine.database": "anyio pydantic",
     "engine.model_calls": "anyio pydantic_core rfc8785",

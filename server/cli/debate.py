@@ -33,6 +33,7 @@ from server.engine.queries import find_debate_id
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.local import model as local
 from server.models.local import weights
+from server.models.registry import NoModelError
 from server.settings import Settings
 
 CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
@@ -191,7 +192,16 @@ def debate(
 
 
 async def start_debate(request: DebateRequest, manager: DebateManager) -> DebateSnapshot:
-    return await manager.start(request, actor=session.ACTOR)
+    try:
+        return await manager.start(request, actor=session.ACTOR)
+    except NoModelError as error:
+        if not (error.proposal and sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        click.echo(clean_line(f"No model is set up. On this machine {error.found}."), err=True)
+        if not click.confirm(f"Debate with {' and '.join(error.proposal)}?", default=True, err=True):
+            raise
+        chosen = request.model_copy(update={"models": error.proposal})
+    return await manager.start(chosen, actor=session.ACTOR)
 
 
 async def continue_debate(debate_id: str, limits: dict[str, Any], manager: DebateManager) -> DebateSnapshot:

@@ -2,10 +2,12 @@
 
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from time import perf_counter
 
 import anyio
@@ -15,17 +17,32 @@ from server.cli import models, session
 from server.cli.install import find_launch_command
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count
 from server.debate.views.markdown import estimate_line
-from server.models import registry
+from server.models import (
+    Message,
+    ModelError,
+    Prompt,
+    PromptSummary,
+    Request,
+    model_servers,
+    registry,
+    windows,
+)
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.prices import PriceTable
+from server.models.providers.connections import Connections
 from server.research import Research
 from server.settings import PREFIX, InvalidSettingsError, Settings, package_version
 from server.signing import Signer, find_key_id
+
+ASK_TIMEOUT = 30  # seconds for a model to answer with one token; a local one may have to be loaded
+OUTPUT_LIMIT = "max_tokens|max_completion_tokens|output limit"
+"""In the refusal of a model that thinks first, and cannot end within one token. It was let in."""
 
 HANDSHAKE_TIMEOUT = 20.0  # seconds for a server started as a child: the first start on a slow disk takes some
 REPORTED_PACKAGES = ("counterpoint-mcp", "mcp", "litellm", "aiosqlite", "pydantic")
@@ -39,7 +56,7 @@ class Check:
     needed: bool = True  # no debate can run without it
 
 
-async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+async def run_checks(settings: Settings, environ: Mapping[str, str], *, asks: bool = False) -> list[Check]:
     packages = ", ".join(f"{name} {package_version(name, '(not installed)')}" for name in REPORTED_PACKAGES)
     problems = "; ".join(local.find_problems())
     return [
@@ -48,6 +65,8 @@ async def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Che
         *await check_database(settings),
         check_signing_key(settings),
         *await check_keys_and_models(settings, environ),
+        await check_model_servers(settings),
+        *(await ask_models(settings, environ) if asks else []),
         Check("embedded model", not problems, problems or str(weights.find()), needed=False),
         *check_hooks(settings, environ),
         await check_handshake(settings),
@@ -98,9 +117,50 @@ async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) 
         DebateRequest(question="?"), models=[name for name, _ in used], seed=1, find_price=find_price
     )
     estimate = estimate_line(Debate(setup)).removeprefix("Estimate: ")
-    windows = await models.find_windows(settings, [name for name, _ in used])
-    names = "; ".join(f"{name} ({reason}{windows.get(name, '')})" for name, reason in used)
+    sizes = await models.find_windows(settings, [name for name, _ in used])
+    names = "; ".join(f"{name} ({reason}{sizes.get(name, '')})" for name, reason in used)
     return [key_check, Check("models", True, names), Check("a debate", True, estimate, needed=False)]
+
+
+async def check_model_servers(settings: Settings) -> Check:
+    """What listens on this machine, and how a debate would name it."""
+    servers = await model_servers.find_servers(windows.WindowTable(settings.windows))
+    found = "; ".join(map(str, servers)) or "none found on this machine"
+    pair = ",".join(model_servers.choose_pair(servers))
+    use = f". To use: {PREFIX}MODELS={pair}" if pair and not settings.models else ""
+    return Check("model servers", bool(servers), clean_line(found + use), needed=False)
+
+
+async def ask_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+    """Ask every model of a debate that names none for one token, all together."""
+    try:
+        names = [name for name, _ in models.list_models_in_use(settings, environ) if name != CALLER]
+    except DebateError:
+        return []  # said already
+    found: dict[str, Check] = {}
+
+    async def ask(name: str) -> None:
+        found[name] = await ask_model(known, name)
+
+    async with Connections() as connections, anyio.create_task_group() as tasks:
+        known = registry.ModelRegistry(connections=connections)
+        for name in names:
+            tasks.start_soon(ask, name)
+    return [found[name] for name in names]
+
+
+async def ask_model(known: registry.ModelRegistry, name: str) -> Check:
+    prompt = Prompt((Message("user", "Say yes."),), PromptSummary("argument", "Say yes.", 1, "yes"))
+    request = Request(prompt, seat="doctor", max_tokens=1, timeout=ASK_TIMEOUT, seed=1)
+    start = perf_counter()
+    try:
+        await known.get(name).reply(request)
+    except (DebateError, ModelError) as error:
+        said = error.detail if isinstance(error, ModelError) else str(error)
+        if not re.search(OUTPUT_LIMIT, said):
+            return Check("asked", False, clean_line(f"{name}: {said.removeprefix(f'{name}: ')}"))
+    milliseconds = (perf_counter() - start) * 1000
+    return Check("asked", True, clean_line(f"{name} answered in {milliseconds:,.0f} ms"))
 
 
 def check_hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
@@ -155,14 +215,18 @@ async def check_research_servers(settings: Settings) -> list[Check]:
 
 
 @click.command()
+@click.option("--ask", is_flag=True, help="Ask each model that a debate would use for one token.")
 @session.json_option
 @click.pass_obj
-def doctor(settings: Settings, as_json: bool) -> None:
+def doctor(settings: Settings, as_json: bool, ask: bool) -> None:
     """Check what works here and what does not. Exit code 0 if a debate can run.
 
-    Example: counterpoint doctor
+    Nothing is sent to a provider unless --ask is given: then a key that a provider refuses is known
+    before a debate.
+
+    Example: counterpoint doctor --ask
     """
-    checks = anyio.run(run_checks, settings, os.environ)
+    checks = anyio.run(partial(run_checks, settings, os.environ, asks=ask))
     can_debate = all(check.ok for check in checks if check.needed)
     if as_json:
         click.echo(session.format_json({"ok": can_debate, "checks": [asdict(check) for check in checks]}))

@@ -12,10 +12,12 @@ import click
 
 from server.cli.session import open_terminal
 from server.debate.facts.text import clean_line
-from server.models import Message, ModelError, Prompt, PromptSummary, Request
+from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Request
 from server.models.local import model as local
 from server.models.local import weights
-from server.models.registry import PROVIDERS, ModelRegistry, find_default_models
+from server.models.model_servers import find_servers
+from server.models.providers.connections import Connections
+from server.models.registry import PROVIDERS, ModelRegistry, NoModelError, find_default_models
 from server.models.windows import WindowTable
 from server.settings import PREFIX, Settings
 
@@ -51,14 +53,23 @@ def list_models(settings: Settings) -> None:
     """Show which models a debate would use now, and why.
 
     The first of these that is present decides: the debate's own --model, COUNTERPOINT_MODELS, the
-    providers whose keys are set, the embedded model.
+    providers whose keys are set, the embedded model. Model servers that run on this machine are shown with
+    their models; a debate that names none proposes them, and does not use them unasked.
 
     Example: counterpoint models list
     """
-    used = list_models_in_use(settings, os.environ)
+    try:
+        used = list_models_in_use(settings, os.environ)
+    except NoModelError:
+        used = []
+        click.echo("No model is set up.")
     windows = anyio.run(find_windows, settings, [name for name, _ in used])
     for name, reason in used:
         click.echo(f"{clean_line(name)}  ({reason}{windows.get(name, '')})")
+    for server in anyio.run(find_servers, WindowTable(settings.windows)):
+        click.echo(f"\n{server.title} on this machine ({server.address}):")
+        for model in server.models:
+            click.echo(clean_line(str(model)))
     without_key = [row for row in PROVIDERS if not any(os.environ.get(key) for key in row.key_variables)]
     if without_key:
         click.echo("\nMore, once their keys are set:")
@@ -85,6 +96,12 @@ def install_weights(source: Path | None) -> None:
         click.echo(f"Its runtime is still missing: {local.INSTALL_COMMAND}", err=True)
 
 
+async def ask(name: str, request: Request) -> Reply:
+    """The reply of a model. Raises ModelError."""
+    async with Connections() as connections:
+        return await ModelRegistry(connections=connections).get(name).reply(request)
+
+
 @models.command("test")
 @click.argument("name")
 @click.option("--timeout", type=click.IntRange(1, 3600), default=60, show_default=True, metavar="SECONDS")
@@ -98,7 +115,7 @@ def test_model(name: str, timeout: int) -> None:
     # max_tokens: enough for models that think first
     request = Request(Prompt((question,), summary), seat="test", max_tokens=1000, timeout=timeout, seed=1)
     try:
-        reply = anyio.run(ModelRegistry().get(name).reply, request)
+        reply = anyio.run(ask, name, request)
     except ModelError as error:
         raise click.ClickException(clean_line(error.detail)) from None
     usage = reply.usage

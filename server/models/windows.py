@@ -107,12 +107,12 @@ class WindowTable:
         return answer
 
 
-def fetch_json(url: str, key: str, body: Any) -> Any:
+def fetch_json(url: str, key: str = "", body: Any = None, *, timeout: float = TIMEOUT) -> Any:
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     request = Request(url, json.dumps(body).encode() if body else None, headers)  # noqa: S310  (http or https)
     proxies = ProxyHandler({}) if is_loopback(url) else ProxyHandler()
     try:
-        with build_opener(proxies).open(request, timeout=TIMEOUT) as response:
+        with build_opener(proxies).open(request, timeout=timeout) as response:
             return json.loads(response.read(MAX_ANSWER_LENGTH))
     except HTTPError as error:
         with error:

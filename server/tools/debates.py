@@ -17,8 +17,9 @@ from server.engine import queries
 from server.engine.database.repeats import TwinError
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.models.registry import NoModelError
 from server.redaction import MODEL_FIELDS, redact_model
-from server.tools import pages, positions, results, texts
+from server.tools import model_choice, pages, positions, results, texts
 from server.tools.hints import suggest_after_list
 from server.tools.listing import load_listed_tools
 from server.tools.results import SCHEME
@@ -73,7 +74,7 @@ class StartDebate(ToolArguments, requests.DebateRequest):
         deadline, joined = anyio.current_time() + self.wait_seconds, False
         found: DebateSnapshot | InputRequiredResult | None = await positions.find_answered(call, self)
         try:
-            found = found or await positions.start(call, self, deadline, joins=not self.again)
+            found = found or await self._start(call, deadline)
         except TwinError as twin:
             found, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
         if isinstance(found, InputRequiredResult):
@@ -82,6 +83,16 @@ class StartDebate(ToolArguments, requests.DebateRequest):
             wait = max(deadline - anyio.current_time(), 0)
             found = await call.manager.follow(found.id, wait=wait, on_change=call.report)
         return await build_step(call, found, joined=joined)
+
+    async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot | InputRequiredResult:
+        joins = not self.again
+        try:
+            return await positions.start(call, model_choice.take_answer(call, self), deadline, joins=joins)
+        except NoModelError as missing:
+            found = await model_choice.ask_for_models(call, self, missing, deadline)
+        if isinstance(found, InputRequiredResult):
+            return found
+        return await positions.start(call, found, deadline, joins=joins)
 
 
 class ForkDebate(ToolArguments):

@@ -1,17 +1,14 @@
-"""Positions that a model proposed, confirmed by the person at the client (MCP elicitation).
+"""Positions that a model proposed, confirmed by the person at the client.
 
-In the 2026 era the question is the result of the call, and the client repeats the call with the answer; before,
-it is a request from the server during the call. Whatever the answer is, or if there is none, the debate goes on:
-with the positions in the words of the answer, or else with those proposed.
+Whatever the answer is, or if there is none, the debate goes on: with the positions in the words of the answer, or
+else with those proposed.
 """
 
 from contextlib import suppress
 from typing import Any
 
 import anyio
-from mcp.shared.exceptions import MCPError
-from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
-from pydantic import ValidationError
+from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from server.debate.commands.positions import MAX_STANCE_LENGTH, build_revision
 from server.debate.commands.requests import DebateRequest
@@ -19,26 +16,11 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.state import Debate
 from server.debate.views.state import framing_line
 from server.engine.database.store import DebateSnapshot
+from server.tools import model_choice
+from server.tools.elicitation import MAX_ANSWER_SECONDS, ask, build_question, can_ask, is_asked_by_result
 from server.tools.tool import ToolCall
 
-INPUT_REQUIRED_VERSION = "2026-07-28"
-"""The first version of the protocol in which a result asks the client."""
-
-MAX_ANSWER_SECONDS = 30.0
 KEY = "positions"
-
-
-def can_ask(call: ToolCall) -> bool:
-    """Whether the client can show a form to a person."""
-    session = call.context.session
-    offered = session.client_capabilities.elicitation if session.client_capabilities else None
-    if offered is None or (offered.form is None and offered.url is not None):
-        return False
-    return is_asked_by_result(call) or session.can_send_request
-
-
-def is_asked_by_result(call: ToolCall) -> bool:
-    return call.context.protocol_version >= INPUT_REQUIRED_VERSION
 
 
 def build_form(debate: Debate) -> ElicitRequestFormParams:
@@ -102,15 +84,8 @@ async def confirm(
     seconds, form = min(seconds, MAX_ANSWER_SECONDS), build_form(snapshot.debate)
     if is_asked_by_result(call):
         call.manager.start_task(go_on_later, call, snapshot.id, seconds)
-        return InputRequiredResult(
-            input_requests={KEY: ElicitRequest(params=form)}, request_state=snapshot.id
-        )
-    with anyio.move_on_after(seconds), suppress(MCPError, ValidationError):
-        answer = await call.context.session.elicit_form(
-            form.message, form.requested_schema, related_request_id=call.context.request_id
-        )
-        return await take_answer(call, snapshot, answer)
-    return snapshot
+        return build_question(KEY, form, snapshot.id)
+    return await take_answer(call, snapshot, await ask(call, form, seconds))
 
 
 async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
@@ -125,7 +100,8 @@ async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
 
 async def find_answered(call: ToolCall, request: DebateRequest) -> DebateSnapshot | None:
     """The debate whose client comes back with an answer; None in any other call."""
-    if not (debate_id := call.params.request_state):
+    debate_id = call.params.request_state
+    if not debate_id or debate_id == model_choice.STATE:
         return None
     snapshot = await call.manager.load(debate_id)
     if snapshot.debate.setup.question != request.question:  # the state comes from the client

@@ -1,18 +1,17 @@
 """Windows of models: what is known of them, from whom, and what servers are asked."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from benchmarks.stub import StubRequest, encode_response, read_request
+from benchmarks.stub import StubRequest, encode_response
 from server.models.providers.addresses import build_ollama_address, find_api_base
 from server.models.providers.litellm import LitellmModel
 from server.models.windows import WindowTable, read_listed_window, read_ollama_window
 from tests.contract.model import build_argument_request, reply_in_time
+from tests.support.fixed_answers import serve_answer
 from tests.support.ollama import Ollama
 
 pytestmark = pytest.mark.requirement("N23")
@@ -94,30 +93,13 @@ def test_what_a_list_of_models_says_is_read_under_all_its_names(row: dict[str, A
         assert read_listed_window(nonsense, "m") == 0
 
 
-@asynccontextmanager
-async def serve(answer: bytes | None, asked: list[StubRequest]) -> AsyncIterator[str]:
-    """The address of a server on loopback; without an answer it says nothing."""
-    ended = asyncio.Event()
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while (request := await read_request(reader)) is not None:
-            asked.append(request)
-            writer.write(answer or b"")
-        writer.close()
-        ended.set()
-
-    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        await ended.wait()
-
-
 @pytest.mark.asyncio
 async def test_an_openai_compatible_server_is_asked_for_its_models_with_its_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[StubRequest] = []
     listed = {"data": [{"id": "mine", "max_model_len": 12_345}]}
-    async with serve(encode_response(200, listed), asked) as address:
+    async with serve_answer(encode_response(200, listed), asked) as address:
         monkeypatch.setenv("HOSTED_VLLM_API_BASE", f"{address}/v1/")
         monkeypatch.setenv("HOSTED_VLLM_API_KEY", "key-of-mine")
 
@@ -137,7 +119,7 @@ async def test_a_server_that_answers_badly_or_not_at_all_holds_nobody_up(
 ) -> None:
     monkeypatch.setattr("server.models.windows.TIMEOUT", 0.1)
     asked: list[StubRequest] = []
-    async with asyncio.timeout(5), serve(answer, asked) as address:
+    async with asyncio.timeout(5), serve_answer(answer, asked) as address:
         monkeypatch.setenv("ACME_API_BASE", address)
 
         assert await find("acme/mine") == 0
@@ -148,7 +130,10 @@ async def test_a_server_that_answers_badly_or_not_at_all_holds_nobody_up(
 async def test_offline_no_server_elsewhere_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[StubRequest] = []
     monkeypatch.setenv("ACME_API_BASE", "http://models.example/v1")
-    async with asyncio.timeout(5), serve(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", asked) as proxy:
+    async with (
+        asyncio.timeout(5),
+        serve_answer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", asked) as proxy,
+    ):
         monkeypatch.setenv("http_proxy", proxy)  # that requests to other machines go through
         monkeypatch.delenv("no_proxy", raising=False)
 

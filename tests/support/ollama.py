@@ -19,6 +19,7 @@ class Ollama:
     parameters: str = ""  # of its Modelfile
     limit: int = 0  # what it reads at most, whatever it says and is asked for; 0 for none
     port: int = 0
+    models: tuple[str, ...] = ()  # that it lists
     missing: set[str] = field(default_factory=set)  # models that it does not have
     shown: list[str] = field(default_factory=list)  # the models that `/api/show` was asked about
     requests: list[dict[str, Any]] = field(default_factory=list)  # the bodies of requests for an answer
@@ -62,6 +63,9 @@ class Ollama:
             writer.close()
 
     def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        if path == "/api/tags":
+            details = {name: {"family": "nomic-bert" if "nomic" in name else "llama"} for name in self.models}
+            return {"models": [{"name": name, "details": details[name]} for name in self.models]}
         if path == "/api/show":
             self.shown.append(body["model"] if "model" in body else body["name"])
             info = {"general.architecture": "tiny", "tiny.context_length": self.context_length}

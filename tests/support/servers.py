@@ -85,8 +85,8 @@ async def connect_client(
     clock: Callable[[], datetime] = utc_now,
     **options: Any,
 ) -> AsyncIterator[Client]:
-    """A client of a server with `models` added to the registry and `default` as default model."""
-    settings = Settings(db=database, models=(default,), mcp_servers=dict(research or {}))
+    """A client of a server with `models` added to the registry and `default` as default model, if it has a name."""
+    settings = Settings(db=database, models=tuple(filter(None, [default])), mcp_servers=dict(research or {}))
     async with (
         open_manager(settings, models, environ={}, clock=clock) as manager,
         Client(build_server(LateManager.of(manager)), mode=era, **options) as client,

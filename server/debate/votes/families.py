@@ -21,7 +21,9 @@ _PATTERNS = {  # matched anywhere in a model's name, except after a letter
 }
 
 # Providers that run any model: the family comes from the model's own name.
-_HOSTING_PROVIDERS = "ollama ollama_chat hosted_vllm vllm lm_studio llamafile huggingface xinference"
+_HOSTING_PROVIDERS = (
+    "ollama ollama_chat lmstudio lm_studio llamacpp llamafile vllm hosted_vllm huggingface xinference"
+)
 
 
 def family(model: str) -> str:

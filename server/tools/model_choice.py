@@ -1,0 +1,69 @@
+"""Which models debate where none is set up: asked of the person at the client, once a call."""
+
+from typing import Any, TypeVar
+
+import anyio
+from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
+
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.config import CALLER
+from server.models.registry import MAX_NAME_LENGTH, NoModelError
+from server.tools.elicitation import ask, build_question, can_ask, is_asked_by_result
+from server.tools.tool import ToolCall
+
+KEY = STATE = "models"
+MAX_LENGTH = 10 * MAX_NAME_LENGTH
+
+R = TypeVar("R", bound=DebateRequest)
+
+
+def build_form(missing: NoModelError) -> ElicitRequestFormParams:
+    """One field, filled in with what runs on the machine. Keys are never asked for."""
+    field = {
+        "type": "string",
+        "title": "Models",
+        "description": "For the seats in turn, separated by commas",
+        "maxLength": MAX_LENGTH,
+    }
+    message = (
+        f"No model is set up. Here {missing.found}. Debate with these?"
+        if missing.proposal
+        else "No model is set up. Which models shall debate? Their keys have to be set where the server runs; "
+        f'"local" is the embedded model, and "{CALLER}" leaves the turns to your assistant.'
+    )
+    default = {"default": ", ".join(missing.proposal)} if missing.proposal else {}
+    return ElicitRequestFormParams(
+        message=message,
+        requested_schema={"type": "object", "properties": {KEY: {**field, **default}}, "required": [KEY]},
+    )
+
+
+def take_answer(call: ToolCall, request: R) -> R:
+    """The request with the models of the answer that the client comes back with; in any other call as it is."""
+    is_answered = call.params.request_state == STATE
+    answer = (call.params.input_responses or {}).get(KEY) if is_answered else None
+    return add_models(request, answer) or request
+
+
+async def ask_for_models(
+    call: ToolCall, request: R, missing: NoModelError, deadline: float
+) -> R | InputRequiredResult:
+    """The request with the models that the person names. Raises `missing` where nobody names any."""
+    seconds = deadline - anyio.current_time()
+    if call.params.request_state == STATE or not can_ask(call) or seconds <= 0:
+        raise missing
+    form = build_form(missing)
+    if is_asked_by_result(call):
+        return build_question(KEY, form, STATE)
+    chosen = add_models(request, await ask(call, form, seconds))
+    if chosen is None:
+        raise missing
+    return chosen
+
+
+def add_models(request: R, answer: Any) -> R | None:
+    if not isinstance(answer, ElicitResult) or answer.action != "accept":
+        return None
+    given = str((answer.content or {}).get(KEY) or "")[:MAX_LENGTH]
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    return request.model_copy(update={"models": names}) if names else None

@@ -1,0 +1,24 @@
+"""A server on loopback that gives one answer to everything."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from benchmarks.stub import StubRequest, read_request
+
+
+@asynccontextmanager
+async def serve_answer(answer: bytes | None, asked: list[StubRequest]) -> AsyncIterator[str]:
+    """The address of a server on loopback; without an answer it says nothing."""
+    ended = asyncio.Event()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while (request := await read_request(reader)) is not None:
+            asked.append(request)
+            writer.write(answer or b"")
+        writer.close()
+        ended.set()
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        await ended.wait()
