@@ -127,7 +127,7 @@ class LiveDisplay:
 
     def build_bar(self, bar: Terminal, debate: Debate) -> Table:
         """One line: replies received and expected, seconds, phase, and who is asked or what is being written."""
-        done = len(debate.transcript_events) - len(debate.notes) + len(debate.ballots)
+        done = len(debate.transcript_events) - len(debate.notes) + len(debate.ballots) + len(debate.samples)
         done += len(debate.judgments) + (debate.deliverable is not None) + (debate.framed is not None)
         total = max(count_expected_answers(debate), 1)
         phase = f" {debate.phase.name}:" if debate.phase else ""
@@ -278,8 +278,10 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.Researched():
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
+        case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
+            pass
         case events.Balloted():
-            print_note(out, describe_ballot(event))
+            print_ballot(out, event)
         case events.Judged():
             print_judgment(out, event)
         case TalkSkipped() | Converged():
@@ -292,10 +294,14 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
         case Agreed():
             print_note(out, describe_agreed(event))
-        case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
-            pass
         case _:
             assert_never(event)
+
+
+def print_ballot(out: Terminal, event: events.Balloted) -> None:
+    """A ballot in a line. Samples of the baseline are too many, and stand in the verdict together."""
+    if event.wave != "sample":
+        print_note(out, describe_ballot(event))
 
 
 def print_judgment(out: Terminal, event: events.Judged) -> None:

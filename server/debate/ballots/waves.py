@@ -7,6 +7,7 @@ there, that vote takes the place of the ballot. What the ballots say decides not
     round 1      [blind ballots of all] and then, or at the same time where nobody has to wait, its turns
     each round   its turns, then [ballots of all], unless the talk ends with it as planned
     after it     [ballots of all, judges], or a phase of its own where no other comes after the talk
+    at the end   [samples of the baseline], as `samples` counts them
 """
 
 from server.debate.facts.beliefs import Wave
@@ -14,21 +15,29 @@ from server.debate.facts.config import Phase
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, count_passes, find_block
 
-BLIND_BALLOT, LATER_BALLOT = 100, 101
-"""Slot indexes of private ballots: above those of any other answer of a debater in a round."""
+BLIND_BALLOT, LATER_BALLOT, SAMPLE_BALLOT = 100, 101, 200
+"""Slot indexes of private ballots: above those of any other answer of a debater in a round. Those of samples begin with
+the last."""
 
 MIN_ROUNDS = 2
 """Rounds of talk before it may end by what ballots say."""
 
 
 def is_private_ballot(slot_index: int) -> bool:
-    return slot_index in (BLIND_BALLOT, LATER_BALLOT)
+    return slot_index >= BLIND_BALLOT
+
+
+def is_blind_ballot(slot_index: int) -> bool:
+    """Whether its voter is asked as if nobody had spoken."""
+    return slot_index == BLIND_BALLOT or slot_index >= SAMPLE_BALLOT
 
 
 def find_wave(debate: Debate, slot_index: int) -> Wave:
     """The wave of a ballot of this round."""
     if slot_index == BLIND_BALLOT:
         return "blind"
+    if slot_index >= SAMPLE_BALLOT:
+        return "sample"
     if slot_index != LATER_BALLOT:
         return "vote"
     return "round" if debate.phase and debate.phase.is_talk else "final"

@@ -27,6 +27,9 @@ FINAL_BALLOTS = Phase(
 )
 """Where private ballots follow the talk, and no other phase does."""
 
+BASELINE = Phase(name="baseline", participants="debaters", order="together", wants="ballot", is_baseline=True)
+"""A vote of blind ballots for the price of the debate, at its end."""
+
 PHASES = {phase.name: phase for phase in KNOWN_PHASES}
 
 

@@ -7,7 +7,7 @@ from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.phases import (
     add_closing_round,
-    add_final_ballots,
+    add_last_phases,
     build_custom_phases,
     find_ballot_mode,
 )
@@ -330,7 +330,7 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     elif options.synthesizer is not None or has_schema:
         has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
         phases = phases if has_deliverable else (*phases, PHASES["deliverable"])
-    return add_final_ballots(phases) if has_ballots else phases
+    return add_last_phases(phases, has_ballots=has_ballots, has_baseline=options.baseline)
 
 
 def build_panel(

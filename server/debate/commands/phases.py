@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from server.debate.commands.formats import FINAL_BALLOTS, PHASES, Format, choose_unique_name
+from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, PHASES, Format, choose_unique_name
 from server.debate.commands.requests import OptionsInput, PhaseInput
 from server.debate.facts.config import BallotMode, Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
@@ -80,12 +80,24 @@ def find_ballot_mode(options: OptionsInput, row: Format) -> BallotMode:
     return options.ballots or needed
 
 
-def add_final_ballots(phases: Sequence[Phase]) -> tuple[Phase, ...]:
-    """The phases with one for the last private ballots, unless another phase comes after the talk."""
-    if not phases[-1].is_talk:
-        return tuple(phases)
-    name = choose_unique_name(FINAL_BALLOTS.name, phases)
-    return (*phases, FINAL_BALLOTS.model_copy(update={"name": name}))
+def add_last_phases(phases: Sequence[Phase], *, has_ballots: bool, has_baseline: bool) -> tuple[Phase, ...]:
+    """The phases with one for the last private ballots, unless another comes after the talk, and with the baseline.
+
+    Raises:
+        InvalidRequestError: nothing is decided by votes that a baseline could be compared with.
+    """
+    added = []
+    if has_ballots and phases[-1].is_talk:
+        added.append(rename_phase(FINAL_BALLOTS, phases))
+    if has_baseline:
+        problem = "options.baseline compares a vote with a verdict by votes, and there is none: leave it out."
+        require(any(phase.is_judgment or phase.is_vote for phase in phases), problem)
+        added.append(rename_phase(BASELINE, phases))
+    return (*phases, *added)
+
+
+def rename_phase(phase: Phase, previous: Sequence[Phase]) -> Phase:
+    return phase.model_copy(update={"name": choose_unique_name(phase.name, previous)})
 
 
 def check_blocks(phases: Sequence[Phase]) -> None:

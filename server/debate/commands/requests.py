@@ -329,6 +329,7 @@ class OptionsInput(Input):
     ballots: BallotMode | None = None
     skip_if_agreed: bool = False
     stop: StopMode | None = None
+    baseline: Annotated[bool, Field(description="Then a blind vote for as many tokens")] = False
     voting: Annotated[VotingInput | None, Field(description="By which votes are a consensus")] = None
     speaking: Order | None = None
     handoff: HandoffMode = "structured"

@@ -11,8 +11,12 @@ from server.debate.facts.config import Count, Fact
 ConsensusKind = Literal["unanimous", "supermajority", "majority", "plurality", "settled"]
 """How much of the weight asked is behind a verdict: all, 2/3, more than half, less. `settled`: the moderator's word."""
 
-Wave = Literal["blind", "round", "final", "vote"]
-"""When a ballot is asked for: before the talk, after a round of it, after the talk; or as the vote of a phase."""
+Wave = Literal["blind", "round", "final", "vote", "sample"]
+"""When a ballot is asked for: before the talk, after a round of it, after the talk; as the vote of a phase; or, as if
+nobody had spoken, for the baseline."""
+
+BLIND_WAVES: frozenset[Wave] = frozenset({"blind", "sample"})
+"""Whose voters have read nothing of the talk."""
 
 SHARE_UNITS = 10_000
 """A share is a whole number of these, so that shares sum to exactly one."""

@@ -141,6 +141,7 @@ class Phase(Fact):
     block: Block | None = None  # the block that ends with it
     closes_talk: bool = False  # held after the last round of talk, unless that one was written together
     is_private: bool = False  # its ballots decide nothing: they are compared with those before the talk
+    is_baseline: bool = False  # its ballots decide nothing: they are a vote for the price of the debate
 
     @property
     def is_talk(self) -> bool:
@@ -149,7 +150,7 @@ class Phase(Fact):
     @property
     def is_vote(self) -> bool:
         """Whether its ballots are votes, and are counted."""
-        return self.wants == "ballot" and not self.is_private
+        return self.wants == "ballot" and not (self.is_private or self.is_baseline)
 
     @property
     def is_written_together(self) -> bool:

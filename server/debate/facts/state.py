@@ -53,7 +53,8 @@ class Debate:
     handoffs: tuple[events.HandedOff, ...] = ()
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
-    ballots: tuple[events.Balloted, ...] = ()
+    ballots: tuple[events.Balloted, ...] = ()  # without samples
+    samples: tuple[events.Balloted, ...] = ()  # of the baseline
     skipped: TalkSkipped | None = None
     convergence: tuple[Converged, ...] = ()
     judgments: tuple[events.Judged, ...] = ()
@@ -281,7 +282,7 @@ class Debate:
         """Every answer, those of the inherited rounds of a fork included."""
         spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         single = (answer for answer in (self.framed, self.deliverable) if answer)
-        return (*spoken, *self.ballots, *self.judgments, *self.superseded, *single)
+        return (*spoken, *self.ballots, *self.samples, *self.judgments, *self.superseded, *single)
 
     @cached_property
     def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:

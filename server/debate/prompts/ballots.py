@@ -6,7 +6,7 @@ notes to it, and, before the talk, without a transcript. What comes before the l
 
 from collections.abc import Iterator
 
-from server.debate.ballots.waves import BLIND_BALLOT, find_wave, is_private_ballot
+from server.debate.ballots.waves import SAMPLE_BALLOT, find_wave, is_blind_ballot, is_private_ballot
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, phase_seats
@@ -20,14 +20,15 @@ from server.debate.rules.schedule import current_model
 def list_ballot_positions(debate: Debate, call: Call) -> list[str]:
     """The debaters in the order in which a voter is shown their positions, for each voter beginning with another one.
 
-    Voters of one model begin with different ones, as far as they go round, and begin alike in every vote.
+    Voters of one model begin with different ones, as far as they go round, and begin alike in every vote. A sample
+    begins with the one after that of the sample before it.
     """
     labels = side_labels(debate)
     ordered = sorted(labels, key=lambda name: debate.setup.labels.index(labels[name]))
     is_private = is_private_ballot(call.slot_index)
     voters = debate.names if is_private else phase_seats(debate.setup, debate.round_phase(call.round))
     by_model = sorted(voters, key=lambda seat: current_model(debate, seat))
-    by = by_model.index(call.seat) % len(ordered)
+    by = (by_model.index(call.seat) + max(call.slot_index - SAMPLE_BALLOT, 0)) % len(ordered)
     return ordered[by:] + ordered[:by]
 
 
@@ -42,7 +43,7 @@ def list_ballot_lines(debate: Debate, call: Call) -> list[str]:
 
 def is_blind_call(call: Call) -> bool:
     """Whether the prompt has no transcript: nobody has spoken, or it is as if nobody had."""
-    return call.slot_index == BLIND_BALLOT
+    return is_blind_ballot(call.slot_index)
 
 
 def render_private_steps(debate: Debate, call: Call) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from server.debate.facts.beliefs import Wave
+from server.debate.facts.beliefs import BLIND_WAVES, Wave
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
 
@@ -42,7 +42,7 @@ def json_instruction(task: str, labels: Sequence[str] = (), wave: Wave | None = 
     template = RESPONSE_TEMPLATES[task]
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
-        more = "" if wave == "blind" else MOVED_BY.format(example=f"{labels[0]} 1")
+        more = "" if wave in BLIND_WAVES else MOVED_BY.format(example=f"{labels[0]} 1")
         more += ROUND_FIELDS if wave == "round" else ""
         template = template.format(beliefs=beliefs, more=more)
     return f"Answer with JSON only: {template}"
@@ -95,7 +95,7 @@ def ballot_schema(labels: Sequence[str], wave: Wave) -> dict[str, Any]:
         "beliefs": beliefs_schema(labels),
         "would_check": text_schema(300),
     }
-    if wave != "blind":
+    if wave not in BLIND_WAVES:
         fields["moved_by"] = nullable_schema(text_schema(60))
     if wave == "round":
         fields |= dict.fromkeys(("new_point", "open_point"), nullable_schema(text_schema(300)))

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
-from server.debate.commands.formats import FINAL_BALLOTS, FORMATS, PHASES
+from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
 from server.debate.commands.open import (
     MAX_BLOCK_ROUNDS,
     MAX_DEBATERS,
@@ -19,7 +19,7 @@ from server.debate.commands.open import (
     check_debaters,
     check_setup,
 )
-from server.debate.commands.phases import add_final_ballots, check_phase_sequence
+from server.debate.commands.phases import add_last_phases, check_phase_sequence
 from server.debate.commands.positions import NO_FRAMER
 from server.debate.commands.voting import check_voting
 from server.debate.facts.config import CALLER, Fact, Framing, Phase
@@ -36,7 +36,7 @@ T = TypeVar("T", bound=BaseModel)
 DEBATE_ID = re.compile("[2-9a-hjkmnp-z]{12}")
 """An id as this server makes them."""
 
-MAX_PHASES = 14  # twelve of a caller's, the closing round and the deliverable
+MAX_PHASES = 15  # twelve of a caller's, the closing round, the deliverable and the baseline
 
 HASH = re.compile("[0-9a-f]{64}")
 NO_OPTIONS = requests.OptionsInput()
@@ -124,7 +124,8 @@ def relax_quorum(setup: Opened) -> Opened:
 
 def check_phases(setup: Opened) -> None:
     """Check that each phase is one that can be asked for, and that they can follow one another."""
-    check_phase_sequence(setup.phases)
+    own = tuple(phase for phase in setup.phases if not phase.is_baseline)
+    check_phase_sequence(own)
     names = {phase.name for phase in setup.phases}
     require(len(names) == len(setup.phases) <= MAX_PHASES, "its phases and seats do not fit together.")
     for phase in setup.phases:
@@ -132,8 +133,9 @@ def check_phases(setup: Opened) -> None:
     talk = [phase for phase in setup.phases if phase.is_talk]
     closes = any(phase.closes_talk for phase in talk[:-1])
     require(not closes, "its talk goes on after it was closed.")
-    without = tuple(phase for phase in setup.phases if not phase.is_private)
-    phases = add_final_ballots(without) if setup.ballots != "none" else without
+    without = tuple(phase for phase in own if not phase.is_private)
+    has_baseline = own != setup.phases
+    phases = add_last_phases(without, has_ballots=setup.ballots != "none", has_baseline=has_baseline)
     require(setup.phases == phases, "its phases and seats do not fit together.")
     row = FORMATS[setup.format]
     most = max(row.max_allowed_rounds, len(setup.phases))
@@ -144,6 +146,8 @@ def check_phases(setup: Opened) -> None:
 
 def is_possible(phase: Phase) -> bool:
     """Whether a phase is a known one with the changes that are allowed, or a custom one with an instruction."""
+    if phase.is_baseline:
+        return phase == BASELINE.model_copy(update={"name": phase.name})
     if phase.is_private:
         return phase == FINAL_BALLOTS.model_copy(update={"name": phase.name})
     known = PHASES.get(phase.name.rstrip(" 0123456789"))

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from server.debate.ballots.waves import BLIND_BALLOT, find_wave
+from server.debate.ballots.waves import find_wave, is_blind_ballot
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
@@ -55,7 +55,7 @@ def parse_ballot(debate: Debate, call: Call, text: str, *, is_informative: bool)
         "beliefs": build_beliefs(debate, amounts, is_informative=is_informative),
         "position": position,
         "moved_by": None
-        if call.slot_index == BLIND_BALLOT
+        if is_blind_ballot(call.slot_index)
         else find_citation(debate, fields.get("moved_by")),
         "would_check": clean_sentence(fields.get("would_check")),
         **{name: clean_claim(fields.get(name)) for name in ROUND_FIELDS if is_after_round},

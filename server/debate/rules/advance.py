@@ -80,7 +80,7 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
     following = next_phase(debate, end)
     ended = (*build_converged(debate), *build_block_ended(debate, following, end))
     verdict: tuple[Event, ...] = ()
-    if debate.verdict is None and (following is None or following.participants == "synthesizer"):
+    if debate.verdict is None and (following is None or comes_after_verdict(following)):
         verdict = build_verdict_events(debate)
     verdict = tuple(event for event in verdict if event not in ended)  # one vote may make both
     if following is None:
@@ -239,7 +239,7 @@ def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
     has_all = has_last_ballots(debate)
     later = tuple(p for p in phases[phases.index(phase) + 1 :] if not (p.is_private and has_all))
     if debate.skipped:
-        return next((phase for phase in later if phase.participants == "synthesizer"), None)
+        return next((phase for phase in later if comes_after_verdict(phase)), None)
     if end:
         return next(
             (phase for phase in later if not phase.is_talk or is_closing_due(debate, phase, end)), None
@@ -250,6 +250,11 @@ def next_phase(debate: Debate, end: TalkEnd | None) -> Phase | None:
     if phase.repeats and debate.talk_round_count + talking < debate.max_rounds:
         return phase
     return next(iter(later), None)
+
+
+def comes_after_verdict(phase: Phase) -> bool:
+    """Whether a phase, the result or the baseline, needs the verdict to be there."""
+    return phase.participants == "synthesizer" or phase.is_baseline
 
 
 def is_closing_due(debate: Debate, phase: Phase, end: TalkEnd) -> bool:
@@ -263,9 +268,9 @@ def is_closing_due(debate: Debate, phase: Phase, end: TalkEnd) -> bool:
 def can_follow(debate: Debate, phase: Phase) -> bool:
     """Whether the phase may begin.
 
-    Phases keep their order, and synthesis needs the verdict if there is one.
+    Phases keep their order, and synthesis and baseline need the verdict if there is one.
     """
-    if phase.participants == "synthesizer" and verdict_source(debate.setup) and debate.verdict is None:
+    if comes_after_verdict(phase) and verdict_source(debate.setup) and debate.verdict is None:
         return False
     here = debate.phase
     if here is None:

@@ -100,7 +100,7 @@ def go_on(debate: Debate) -> Debate:
 def is_before_verdict(debate: Debate, events: tuple[Event, ...]) -> bool:
     """Whether these events begin the round that makes the verdict or the result, or are it."""
     phase = debate.phase
-    if phase is None or makes_verdict(debate.setup, phase):
+    if phase is None or phase.is_baseline or makes_verdict(debate.setup, phase):
         return False
     following = next((event for event in events if isinstance(event, PhaseEntered)), None)
     if following:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import (
     count_waves,
     joins_final_wave,
@@ -122,7 +123,9 @@ def reserved_for_verdict(debate: Debate, phase: Phase | None = None) -> int:
 
 
 def list_phase_answers(setup: Opened, phase: Phase) -> list[str]:
-    """The seats of a phase after the talk or between its rounds, once for each answer."""
+    """The seats of a phase after the talk or between its rounds, once for each answer; of a baseline none."""
+    if phase.is_baseline:
+        return []
     return [slot.seat for slot in judge_slots(setup)] if phase.is_judgment else [*phase_seats(setup, phase)]
 
 
@@ -355,11 +358,17 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
 
 
 def estimate(debate: Debate) -> Estimate:
-    """Estimate from rounds and seats, with answers of 100 to 400 tokens and prompts that grow with them."""
+    """Estimate from rounds and seats, with answers of 100 to 400 tokens and prompts that grow with them.
+
+    A baseline takes as much again.
+    """
     calls = count_expected_answers(debate, of_models=True)
     caller_turns = count_expected_answers(debate) - calls
     first, _ = estimate_next_call(Debate(debate.setup))
     low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
+    if any(phase.is_baseline for phase in debate.setup.phases):
+        calls += min(sum(low) // (first + 100), MOST_SAMPLES)
+        low, high = ((2 * read, 2 * written) for read, written in (low, high))
     costs = (estimate_cost(debate, low), estimate_cost(debate, high))
     return Estimate(calls, caller_turns, (low[0], high[0]), (low[1], high[1]), costs)
 

@@ -100,6 +100,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
     if phase.wants == "ballot":
         # Private ballots decide nothing: the debate goes on without them.
         counts = debate.setup.counting or (decides == "ballots" and phase == last_ballot_phase(debate.setup))
+        counts = counts and not phase.is_baseline
         enough = min(debate.setup.judges.quorum, len(slots)) if phase.participants == "judges" else 1
         return slots, enough if counts else 0
     if decides == "moderator" and is_exhausted(debate, CLOSING_SLOT.key):

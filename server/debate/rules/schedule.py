@@ -13,6 +13,7 @@ speakers, the slots follow from that choice, which is an event of the debate.
     ballots      [A B C], or the judges as an audience
     judges       [judge 1, judge 2 … each in one order or in both]
     synthesizer  [synthesizer]
+    baseline     [A B C, and again, until the tokens of the debate are spent]
 
 Private ballots (`waves`) come before the first turns, after the turns of a round, and with those who decide.
 
@@ -21,18 +22,21 @@ After the turns of a round follow [referee] and [closing moderator], where the d
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import assert_never
 
+from server.debate.ballots.samples import MOST_SAMPLES, count_debate_tokens, count_samples, count_usage
 from server.debate.ballots.waves import (
     BLIND_BALLOT,
     LATER_BALLOT,
+    SAMPLE_BALLOT,
     is_private_ballot,
     list_blind_voters,
     list_later_voters,
 )
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
-from server.debate.facts.events import Failed, Opened, Task
+from server.debate.facts.events import Balloted, Failed, Opened, Task, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, judge_seats, once, phase_seats, seat_kind
 
@@ -88,7 +92,23 @@ def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
         return ((Slot(SYNTHESIZER, 0, "deliverable"), *private),)
     if phase.is_private:
         return (private,) if private else ()
+    if phase.is_baseline:
+        return (list_sample_slots(debate),)
     return ((*(Slot(seat, 0, "ballot") for seat in phase_seats(debate.setup, phase)), *private),)
+
+
+def list_sample_slots(debate: Debate) -> tuple[Slot, ...]:
+    """The samples of the baseline that are asked for so far. A caller has no model to be asked again."""
+    voters = [name for name in debate.names if find_own_models(debate)[name] != CALLER]
+    places = [divmod(number, len(voters)) for number in range(MOST_SAMPLES)] if voters else []
+    slots = [Slot(voters[seat], SAMPLE_BALLOT + index, "ballot") for index, seat in places]
+    spent: dict[tuple[str, int], list[Usage | None]] = {}
+    paid: tuple[Balloted | Failed, ...] = (*debate.samples, *debate.failures)
+    for fact in paid:
+        spent.setdefault((fact.seat, fact.slot_index), []).append(fact.usage)
+    begun = takewhile(lambda slot: slot.key in spent, slots)
+    costs = [None if is_open(debate, slot) else count_usage(spent[slot.key]) for slot in begun]
+    return tuple(slots[: count_samples(costs, len(voters), count_debate_tokens(debate))])
 
 
 def expects_closing_round(setup: Opened) -> bool:

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, assert_never
 
 from server.debate.ballots import convergence
-from server.debate.ballots.waves import is_private_ballot
+from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
 from server.debate.facts.events import (
@@ -192,11 +192,13 @@ def apply_ballot(debate: Debate, event: Balloted) -> Debate:
 
 def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
     """Add a vote. One whose prompt still showed a turn that was retracted meanwhile is paid for, and asked again."""
-    showed_turns = not (isinstance(event, Balloted) and event.wave == "blind")
+    showed_turns = isinstance(event, Judged) or not is_blind_ballot(event.slot_index)
     if event.seen < debate.retracted_at and showed_turns:
         return replace(debate, superseded=(*debate.superseded, event))
     if isinstance(event, Judged):
         return fill_slot(debate, event, judgments=(*debate.judgments, event))
+    if event.wave == "sample":
+        return fill_slot(debate, event, samples=(*debate.samples, event))
     return fill_slot(debate, event, ballots=(*debate.ballots, event))
 
 

@@ -220,6 +220,7 @@ def format_report(found: Report) -> str:
     parts += section("Votes", [*found.votes, *panel_lines(found)])
     parts += section("Ballots", found.ballots)
     parts += section("Private ballots", list_belief_lines(found.beliefs))
+    parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
     parts += section("Dissent", map(quote_dissent, found.dissent))
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)

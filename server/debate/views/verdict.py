@@ -13,6 +13,7 @@ from server.debate.analysis.confidence import (
     describe_outcome,
 )
 from server.debate.ballots.report import Beliefs, build_beliefs
+from server.debate.ballots.samples import describe_baseline
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
@@ -87,6 +88,7 @@ class Verdict(BaseModel):
     votes: list[str] = []
     ballots: list[str] = []
     beliefs: Beliefs = Beliefs()
+    baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
     dissent: list[str] = []
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
     deliverable: Annotated[
@@ -254,6 +256,7 @@ def build_verdict(debate: Debate) -> Verdict:
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
         beliefs=beliefs,
+        baseline=describe_baseline(debate) if is_visible(debate, "debaters") else "",
         dissent=list_dissent(debate, found),
         cautions=cautions,
         deliverable=result,

@@ -1,0 +1,313 @@
+"""The baseline: a vote of blind ballots for as many tokens as the debate took, at its end."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.ballots.samples import (
+    MOST_SAMPLES,
+    Baseline,
+    build_baseline,
+    count_baseline_tokens,
+    count_debate_tokens,
+    count_samples,
+    find_plurality,
+    pool_samples,
+)
+from server.debate.commands.submit import build_submission
+from server.debate.facts.beliefs import Citation
+from server.debate.facts.config import CALLER
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Balloted, Usage
+from server.debate.records.setup import check_phases
+from server.debate.replies.extract import Reply
+from server.debate.rules.budget import estimate
+from server.debate.rules.decide import Call
+from server.debate.rules.transitions import IllegalEvent
+from server.debate.views.markdown import render_verdict
+from server.debate.views.progress import build_progress
+from server.debate.views.verdict import build_verdict
+from tests.support.simulation import (
+    FUZZ_SETTINGS,
+    DebateSimulation,
+    ProviderFailure,
+    Script,
+    build_ballot,
+    build_setup,
+    default_script,
+    simulate,
+)
+
+pytestmark = pytest.mark.requirement("N6")
+
+P, OPP = "Proponent", "Opponent"
+
+
+def count_tokens(model: str, tokens: int) -> Usage:
+    return Usage(model=model, input_tokens=tokens - 1, output_tokens=1, cost_usd="0")
+
+
+def is_sample(call: Call) -> bool:
+    return call.slot_index >= 200
+
+
+def play(
+    script: Script = default_script, models: tuple[str, ...] = ("a/x", "b/y"), **fields: Any
+) -> DebateSimulation:
+    options = {"baseline": True, **fields.pop("options", {})}
+    return simulate(build_setup(models=models, options=options, **fields), script).play_on()
+
+
+def script_sizes(turn: int, ballot: int, choice: str = "A") -> Script:
+    """Answers of so many tokens."""
+
+    def script(call: Call) -> Any:
+        if is_sample(call):
+            return Reply(dump(build_ballot(choice)), count_tokens(call.model, ballot))
+        return Reply(str(default_script(call)), count_tokens(call.model, turn))
+
+    return script
+
+
+def find_baseline(at: DebateSimulation) -> Baseline:
+    found = build_baseline(at.debate)
+    assert found is not None
+    return found
+
+
+def dump(data: Any) -> str:
+    return json.dumps(data)
+
+
+def test_blind_ballots_are_asked_for_after_the_verdict_until_the_tokens_of_the_debate_are_spent() -> None:
+    at = play(script_sizes(turn=1_000, ballot=170))
+    assert at.debate.ended is not None
+    assert count_debate_tokens(at.debate) == 6_000  # four turns, and a judge's two readings
+    found = find_baseline(at)
+    assert (found.samples, found.tokens) == (35, 5_950)
+    tasks = [is_sample(call) for call, _ in at.calls_made]
+    assert tasks == sorted(tasks)
+    assert at.debate.rounds[-1].phase == "baseline"
+
+
+def test_the_models_of_the_debate_take_turns_and_each_begins_with_another_position() -> None:
+    at = play()
+    asked = [(call, prompt) for call, prompt in at.calls_made if is_sample(call)]
+    models = [call.model for call, _ in asked]
+    assert abs(models.count("a/x") - models.count("b/y")) <= 1
+    assert len({call.seed for call, _ in asked}) == len(asked)
+    tails = [prompt.messages[-1].content.split("\n") for _, prompt in asked]
+    firsts = [next(line for line in tail[::-1] if line.startswith(("A. ", "B. "))) for tail in tails]
+    assert abs(firsts.count(firsts[0]) - len(firsts) / 2) <= 1
+
+
+def test_a_sample_is_shown_what_a_blind_ballot_is_and_nothing_that_was_said() -> None:
+    at = play(options={"ballots": "blind"})
+    blind = {
+        (call.model, prompt.messages)
+        for call, prompt in at.calls_made
+        if call.task == "ballot" and call.slot_index == 100
+    }
+    samples = [(call.model, prompt.messages) for call, prompt in at.calls_made if is_sample(call)]
+    assert blind <= set(samples)
+    assert all("Argument" not in message.content for _, messages in samples for message in messages)
+
+
+def test_the_samples_change_nothing_that_the_debate_found() -> None:
+    with_it, without = (
+        play(options={"ballots": "blind"}),
+        play(options={"ballots": "blind", "baseline": False}),
+    )
+    own, other = build_verdict(with_it.debate), build_verdict(without.debate)
+    assert own.baseline
+    assert not other.baseline
+    assert own.model_copy(update={"baseline": ""}) == other
+    assert with_it.debate.ballots == without.debate.ballots
+    assert count_debate_tokens(with_it.debate) == count_debate_tokens(without.debate)
+
+
+def test_the_verdict_says_what_the_vote_found_for_what_price_and_whether_it_agrees() -> None:
+    at = play(script_sizes(turn=900, ballot=300, choice="B"))
+    found = find_baseline(at)
+    assert (found.choice, found.votes) == (OPP, {OPP: 18})
+    text = render_verdict(at.debate)
+    told = "18 blind ballots for 5,400 tokens (the debate took 5,400): Opponent is ahead, unlike the verdict."
+    assert f"{told} Votes: Opponent 18." in text
+    assert "as in the verdict" in render_verdict(play().debate)
+
+
+def test_a_tie_has_no_choice_and_agrees_with_nothing() -> None:
+    def script(call: Call) -> Any:
+        if is_sample(call):
+            ballot = dump(build_ballot("A" if call.seat == P else "B"))
+            return Reply(ballot, count_tokens(call.model, 600))
+        return Reply(str(default_script(call)), count_tokens(call.model, 600))
+
+    at = play(script)
+    found = find_baseline(at)
+    assert (found.samples, found.choice) == (6, "")
+    assert find_plurality(at.debate.samples) == (OPP, P)
+    assert "a tie. Votes: Proponent 3, Opponent 3." in render_verdict(at.debate)
+    assert find_plurality([]) == ()
+
+
+def test_samples_that_fail_cost_what_they_cost_and_hold_nothing_up() -> None:
+    def script(call: Call) -> Any:
+        return (
+            ProviderFailure("unavailable") if is_sample(call) and call.seat == OPP else default_script(call)
+        )
+
+    at = play(script)
+    assert at.debate.ended is not None
+    found = find_baseline(at)
+    assert found.samples > 2
+    assert {sample.seat for sample in at.debate.samples} == {P}
+    assert abs(found.tokens - found.debate_tokens) <= 60
+
+    at = play(lambda call: ProviderFailure("unavailable") if is_sample(call) else default_script(call))
+    assert at.debate.ended is not None
+    assert at.debate.verdict is not None
+    assert build_baseline(at.debate) is None
+    assert len([call for call, _ in at.calls_made if is_sample(call)]) == 2
+
+
+def test_in_oxford_and_with_a_result_the_samples_come_last_too() -> None:
+    def script(call: Call) -> Any:
+        return (
+            ProviderFailure("unavailable") if is_sample(call) and call.seat == OPP else default_script(call)
+        )
+
+    for fields in ({"format": "oxford"}, {"options": {"synthesizer": True}}):
+        at = play(script, **fields)
+        assert at.debate.ended is not None
+        assert at.debate.rounds[-1].phase == "baseline"
+        assert at.debate.samples
+
+
+def test_a_skipped_talk_is_compared_with_a_vote_of_its_own_price() -> None:
+    def script(call: Call) -> Any:
+        return dump(build_ballot("A", percent=96)) if call.task == "ballot" else default_script(call)
+
+    at = play(
+        script, models=("openai/x", "anthropic/y"), options={"ballots": "blind", "skip_if_agreed": True}
+    )
+    assert at.debate.skipped is not None
+    assert len(at.debate.samples) == 2
+
+
+def test_a_caller_is_not_asked_again() -> None:
+    debaters = [{"name": "Ada", "stance": "yes", "model": CALLER}, {"name": "Ben", "stance": "no"}]
+    at = simulate(build_setup(debaters=debaters, models=("a/x",), options={"baseline": True})).play()
+    while at.status == "waiting":
+        at.add_events(build_submission(at.debate, "Ada", f"Turn of round {at.debate.round}.", "me")).play()
+    assert at.debate.ended is not None
+    assert {sample.seat for sample in at.debate.samples} == {"Ben"}
+
+
+def test_without_a_vote_there_is_nothing_to_compare_with() -> None:
+    for row in ("round_robin", "settle"):
+        with pytest.raises(InvalidRequestError, match="baseline compares a vote with a verdict"):
+            build_setup(format=row, options={"baseline": True})
+
+
+def test_a_budget_pays_for_the_verdict_first() -> None:
+    at = play(options={"limits": {"max_calls": 10}})
+    assert at.debate.verdict is not None
+    assert at.debate.ended is not None
+    assert (at.debate.ended.ending, at.debate.ended.cause) == ("concluded", "budget")
+    assert len(at.debate.samples) == 4
+
+
+def test_a_baseline_holds_up_no_verdict_that_is_waited_for() -> None:
+    at = simulate(build_setup(options={"baseline": True, "pause_when": ["verdict"]})).play()
+    assert at.debate.paused is not None
+    at.intervene("resume")
+    assert at.play().debate.ended is not None
+
+
+def test_a_set_up_with_a_baseline_is_one_that_can_be_asked_for() -> None:
+    setup = build_setup(options={"baseline": True, "ballots": "blind"})
+    check_phases(setup)
+    last = setup.phases[-1].model_copy(update={"instruction": "Vote for A."})
+    with pytest.raises(InvalidRequestError, match="none that there is"):
+        check_phases(setup.model_copy(update={"phases": (*setup.phases[:-1], last)}))
+    with pytest.raises(InvalidRequestError, match="do not fit together"):
+        check_phases(setup.model_copy(update={"phases": (setup.phases[-1], *setup.phases[:-1])}))
+
+
+def test_the_estimate_and_the_progress_have_the_samples() -> None:
+    with_it = simulate(build_setup(options={"baseline": True}))
+    without = simulate(build_setup())
+    own, other = estimate(with_it.debate), estimate(without.debate)
+    assert own.calls > other.calls
+    assert own.input_tokens == tuple(2 * tokens for tokens in other.input_tokens)
+    progress = build_progress(with_it.play().debate)
+    assert progress.done == progress.expected == len(with_it.calls_made)
+
+
+def test_any_order_of_arrival_asks_for_the_same_samples() -> None:
+    def sizes(call: Call) -> Any:
+        tokens = 100 + call.seed % 400 if is_sample(call) else 1_000
+        return Reply(str(default_script(call)), count_tokens(call.model, tokens))
+
+    found = set()
+    for seed in range(5):
+        at = simulate(
+            build_setup(options={"baseline": True}, models=("a/x", "b/y")),
+            sizes,
+            arrival_order=partial(shuffle, seed),
+        ).play()
+        found.add(frozenset(call.key for call, _ in at.calls_made))
+        assert 0.8 <= count_baseline_tokens(at.debate) / count_debate_tokens(at.debate) <= 1.25
+    assert len(found) == 1
+
+
+def shuffle(seed: int, calls: Sequence[Call]) -> list[Call]:
+    return sorted(calls, key=lambda call: (call.seed * (seed + 3)) % 997)
+
+
+@FUZZ_SETTINGS
+@given(st.integers(1, 26), st.integers(1, 10**6), st.lists(st.integers(1, 4_000), min_size=500, max_size=500))
+def test_the_tokens_spent_come_as_close_to_the_budget_as_a_sample_allows(
+    voters: int, budget: int, sizes: list[int]
+) -> None:
+    costs: list[int | None] = []
+    while (count := count_samples(costs, voters, budget)) > len(costs):
+        costs = [*sizes[:count]]
+    assert voters <= len(costs) <= MOST_SAMPLES
+    spent = sum(filter(None, costs))
+    if voters < len(costs) < MOST_SAMPLES:
+        assert spent >= budget - max(sizes) / 2
+
+
+def test_a_wave_is_only_followed_by_another_when_it_is_whole() -> None:
+    assert count_samples([], 2, 1_000) == 2
+    assert count_samples([100], 2, 1_000) == 2
+    assert count_samples([100, None, 100], 2, 1_000) == 2
+    assert count_samples([100, 100], 2, 1_000) == 6
+    assert count_samples([0, 0], 2, 1_000) == 2
+    assert count_samples([], 0, 1_000) == 0
+
+
+def test_a_sample_cannot_cite_a_turn() -> None:
+    at = simulate(build_setup(options={"baseline": True})).play(lambda debate: bool(debate.verdict))
+    event = at.answer(at.pending_calls()[0])
+    assert isinstance(event, Balloted)
+    assert event.moved_by is None
+    with pytest.raises(IllegalEvent, match="never made"):
+        at.add_events(event.model_copy(update={"moved_by": Citation(seat=P, round=1)}))
+
+
+def test_the_beliefs_of_samples_are_their_mean_and_sum_to_one() -> None:
+    def script(call: Call) -> Any:
+        choice = "A" if call.seat == P else "B"
+        return dump(build_ballot(choice, percent=60)) if is_sample(call) else default_script(call)
+
+    at = play(script)
+    pooled = pool_samples(at.debate, at.debate.samples[:2])
+    assert {share.name: share.share for share in pooled} == {P: "0.3000", OPP: "0.3000", "": "0.4000"}
