@@ -239,11 +239,15 @@ PARTLY: dict[str, str] = {
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
         "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"
     ),
+    "D25": (
+        "claims: points have ids, and what they do to others follows from their citations; missing: common ground in "
+        "the verdict"
+    ),
 }
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
+    "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
         "the difference"
@@ -258,7 +262,6 @@ PLANNED: dict[str, str] = {
         "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "
         "equal budget, with intervals and cost"
     ),
-    "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N28": "a debate can be watched and steered from the terminal",
     "N29": (
         "installed, the program owns one top-level name and meets no other project's server or storage; own "

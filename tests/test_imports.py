@@ -35,6 +35,7 @@ ROOMS: dict[str, str] = {
     "server": "",
     "storage": "",
     "storage.sqlite": "storage",
+    "debate.arguments": "debate.facts",
     "debate.votes": "debate.facts",
     "debate.ballots": "debate.facts debate.votes",
     "debate.rules": "debate.ballots debate.facts debate.votes",
@@ -42,7 +43,7 @@ ROOMS: dict[str, str] = {
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
     "debate.analysis": "debate.facts debate.rules",
-    "debate.prompts": "debate.ballots debate.facts debate.rules debate.schemas debate.votes",
+    "debate.prompts": "debate.arguments debate.ballots debate.facts debate.rules debate.schemas debate.votes",
     "debate.replies": "debate.ballots debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
@@ -52,8 +53,8 @@ ROOMS: dict[str, str] = {
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
-        "debate.analysis debate.ballots debate.commands debate.facts debate.prompts debate.rules debate.schemas "
-        "debate.votes"
+        "debate.analysis debate.arguments debate.ballots debate.commands debate.facts debate.prompts debate.rules "
+        "debate.schemas debate.votes"
     ),
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",

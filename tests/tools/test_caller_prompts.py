@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "M4", "N17")]
 
 SIDES = [{"name": "Me", "stance": "yes, at once", "model": "caller"}, {"name": "Bot", "stance": "no"}]
 LONG = [{"title": "Plan", "text": "The plan is long. " * 5_000}]
-SHAPE = "Plain prose, at most 180 words."
+SHAPE = "Numbered points in plain prose, at most 180 words."
 
 
 def forms(result: Any) -> tuple[str, str]:

@@ -110,10 +110,14 @@ Shares = Annotated[tuple[Share, ...], AfterValidator(check_shares)]
 
 
 class Citation(Fact):
-    """A turn, or several of one debater in one round, that a voter names."""
+    """The id of a point: who made it, in which round, and the how manieth of that debater there it is.
+
+    Without a point: what that debater said in that round.
+    """
 
     seat: str
     round: Count
+    point: Count = 0
 
 
 class Criterion(Fact):

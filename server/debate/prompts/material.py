@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import chain
 
+from server.debate.arguments.points import format_id, split_turn
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.labels import relabel, side_labels
@@ -25,12 +26,15 @@ def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
     if call.task == "answer":
         message = find_answered_message(debate, call)
         is_active = debate.is_active(message)
-        text = (
-            quote_verbatim(relabel(debate, message.text))
-            if is_active
-            else "It was retracted; answer in a sentence."
-        )
+        text = render_message(debate, message) if is_active else "It was retracted; answer in a sentence."
         yield f"{side_labels(debate)[call.message_author]} to you, {message.act}:\n{text}"
+
+
+def render_message(debate: Debate, message: Spoke) -> str:
+    """The id of a message, and what it says."""
+    (point,) = split_turn(debate, message).points
+    name = format_id(point.id, side_labels(debate)[message.seat])
+    return f"[{name}]\n{quote_verbatim(relabel(debate, message.text))}"
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:
@@ -51,7 +55,7 @@ def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     ]
     for turn in messages[-MAX_DIRECT_MESSAGES:]:
         sender = labels[turn.seat].replace("you", "You")
-        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{quote_verbatim(relabel(debate, turn.text))}"
+        yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{render_message(debate, turn)}"
 
 
 def render_research(debate: Debate, call: Call) -> Iterator[str]:

@@ -225,7 +225,7 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
     number = f"Talk round {debate.talk_round_count} of at most {debate.max_rounds}."
     if phase.closes_talk:
         number = "This round closes the talk."
-    words = f"Plain prose, at most {debate.setup.turn_words} words."
+    words = f"Numbered points in plain prose, at most {debate.setup.turn_words} words."
     argument = "Speak." if phase.order == "handoff" else words
     asked = {"argument": argument, "message": "Send your message.", "answer": "Answer."}
     yield f"{number} {asked[call.task]}"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple, assert_never
 
+from server.debate.arguments.points import format_id, split_turn
 from server.debate.facts.config import Debater, Phase
 from server.debate.facts.events import Audited, DefaultPlanUsed, PhaseEntered, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
@@ -178,12 +179,25 @@ def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: 
             heading = "the moderator sums up"
             text = event.summary + (f"\nSettled: {event.decision}" if event.settled else "")
         case Spoke():
-            heading, text = render_turn_heading(debate, event, labels), event.text
-            if not debate.is_active(event):
-                return f"[{heading}: retracted]"
+            return render_turn(debate, event, reading)
         case _:
             assert_never(event)
     return f"[{heading}]\n{quote_verbatim(relabel(debate, text, reading))}"
+
+
+def render_turn(debate: Debate, turn: Spoke, reading: int) -> str:
+    """A turn under its heading: its points, each below its id, which stands outside the quotation."""
+    labels = side_labels(debate, reading)
+    heading = render_turn_heading(debate, turn, labels)
+    if not debate.is_active(turn):
+        return f"[{heading}: retracted]"
+    parts = split_turn(debate, turn)
+    lines = [f"[{heading}]"]
+    lines += [quote_verbatim(relabel(debate, parts.before, reading))] if parts.before else []
+    for point in parts.points:
+        text = quote_verbatim(relabel(debate, point.text, reading))
+        lines.append(f"[{format_id(point.id, labels[turn.seat])}]\n{text}")
+    return "\n".join(lines)
 
 
 def render_briefing(debate: Debate, round_opened: RoundOpened, reading: int) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
@@ -148,10 +149,17 @@ def turn_block(debate: Debate, turn: events.Spoke) -> str:
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
     title = f"\n### {turn.seat} ({stance}){recipient}"
     if debate.is_active(turn):
-        cut = "\n\n*(cut at the length limit)*" if turn.cut else ""
-        return f"{title}\n\n{quote(turn.text)}{cut}"
+        cut = ["*(cut at the length limit)*"] if turn.cut else []
+        return "\n\n".join([title, *point_blocks(debate, turn), *cut])
     struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
     return f"{title}, retracted\n\n{quote(struck)}"
+
+
+def point_blocks(debate: Debate, turn: events.Spoke) -> list[str]:
+    """The points of a turn, each below its id."""
+    parts = split_turn(debate, turn)
+    blocks = [quote(parts.before)] if parts.before else []
+    return blocks + [f"[{format_id(point.id, turn.seat)}]\n{quote(point.text)}" for point in parts.points]
 
 
 def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:

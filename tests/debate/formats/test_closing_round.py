@@ -167,7 +167,7 @@ def test_a_debate_that_begins_and_ends_together_can_be_decided_and_its_judges_ar
 def test_its_speakers_are_told_that_it_is_the_last_one() -> None:
     at = open_closed(max_rounds=1).play()
     last = at.prompts("Opponent")[-1]
-    assert "This round closes the talk. Plain prose" in last
+    assert "This round closes the talk. Numbered points in plain prose" in last
     assert "# Round 2: closing\nWritten without seeing each other. Nobody answers these turns." in last
     assert "Talk round 1 of at most 1." in at.prompts("Opponent")[0]
     assert not find_setup_warnings(at.debate.setup, family_count=2)

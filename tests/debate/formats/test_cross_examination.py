@@ -83,10 +83,10 @@ class TestTheRound:
         rows = [(row["act"], row["agent"], row["to"]) for row in build_round(at.debate, 2)["turns"]]
         assert rows == pairs
         assert [(turn.act, turn.agent, turn.to) for turn in visible_turns(at.debate, 2)][:6] == pairs
-        assert '### Speaker 1 ("stance 1"), critique to Speaker 2\n\n> Why, asks 1?\n' in (
+        assert '### Speaker 1 ("stance 1"), critique to Speaker 2\n\n[Speaker 1 2.1]\n> Why, asks 1?\n' in (
             render_transcript(at.debate, at.log)
         )
-        assert '### Speaker 2 ("stance 2"), answer to Speaker 1\n\n> So, 2 to 1.\n' in (
+        assert '### Speaker 2 ("stance 2"), answer to Speaker 1\n\n[Speaker 2 2.2]\n> So, 2 to 1.\n' in (
             render_transcript(at.debate, at.log)
         )
 
@@ -98,10 +98,9 @@ class TestTheRound:
         assert {call.message_author for call, _ in answers} == {ONE, THREE}
         for call, prompt in answers:
             other = {ONE: THREE, THREE: ONE}[call.message_author]
-            assert (
-                f"{'AC'[call.message_author == THREE]} to you, critique:\n> Why, asks {call.message_author[-1]}?"
-                in prompt
-            )
+            author = "AC"[call.message_author == THREE]
+            said_by = f"{author} to you, critique:\n[{author} 2.1]\n> Why, asks {call.message_author[-1]}?"
+            assert said_by in prompt
             assert f"asks {other[-1]}?" not in prompt
         assert ("answer", TWO, ONE) in said(at)
         assert ("answer", TWO, THREE) in said(at)
@@ -209,8 +208,12 @@ class TestPrivacy:
     def test_the_two_read_who_wrote_and_who_answered(self) -> None:
         at = examined().play()
         last = at.prompts(ONE)[-1]
-        assert "You to B, critique:\n> Why, asks 1?\nB to you, answer:\n> So, 2 to 1." in last
-        assert "C to you, critique:\n> Why, asks 3?\nYou to C, answer:\n> So, 1 to 3." in last
+        assert (
+            "You to B, critique:\n[A 2.1]\n> Why, asks 1?\nB to you, answer:\n[B 2.2]\n> So, 2 to 1." in last
+        )
+        assert (
+            "C to you, critique:\n[C 2.1]\n> Why, asks 3?\nYou to C, answer:\n[A 2.4]\n> So, 1 to 3." in last
+        )
 
     def test_nobody_reads_a_message_of_the_same_round_before_writing_its_own(self) -> None:
         at = examined().play()
@@ -220,10 +223,8 @@ class TestPrivacy:
         at = examined(judges={"both_orders": True}).play()
         first, second = at.prompts("judge 1")
         for prompt, one, two in ((first, "A", "B"), (second, "C", "A")):
-            assert (
-                f"[{one} to {two}, critique]\n> Why, asks 1?\n\n[{two} to {one}, answer]\n> So, 2 to 1."
-                in prompt
-            )
+            asked = f"[{one} to {two}, critique]\n[{one} 2.1]\n> Why, asks 1?"
+            assert f"{asked}\n\n[{two} to {one}, answer]\n[{two} 2.2]\n> So, 2 to 1." in prompt
             assert not any(name in prompt for name in RING)
         order = [f"asks {seat[-1]}?" for seat in at.debate.rounds[1].order]
         assert sorted(order, key=first.index) == order

@@ -117,7 +117,7 @@ def test_only_the_end_of_a_prompt_depends_on_the_seat() -> None:
         "\n\nTo be followed:\n> Use figures.\nA note for you alone:\n> Be brief.\nYou are A. Your position: yes\n"
         "Your role: an economist\n"
         'The question: "Should a small team write its own scheduler?"\n'
-        "Talk round 1 of at most 2. Plain prose, at most 180 words."
+        "Talk round 1 of at most 2. Numbered points in plain prose, at most 180 words."
     )
 
 

@@ -51,7 +51,7 @@ def render_prompts(at: DebateSimulation) -> list[str]:
 
 def blocks(prompt_text: str) -> list[str]:
     """The turns and notes of a prompt, in its order, as (heading, first quoted line)."""
-    return re.findall(r"^\[(?:[A-Z]: .*|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
+    return re.findall(r"^\[(?:[A-Z] \d\.1|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
 
 
 COMPLETE = f"""\
@@ -73,10 +73,12 @@ COMPLETE = f"""\
 Written without seeing each other. {PHASE_INSTRUCTIONS["opening"]}
 
 [A: yes]
+[A 1.1]
 > Yes.
 > Truly.
 
 [B: no never]
+[B 1.1]
 > No.
 > Truly.
 
@@ -90,7 +92,7 @@ To be followed:
 > Be kind.
 You are A. Your position: yes
 The question: "Should a small team write its own scheduler?"
-Talk round 2 of at most 2. Plain prose, at most 180 words."""
+Talk round 2 of at most 2. Numbered points in plain prose, at most 180 words."""
 
 
 class TestLayout:
@@ -185,12 +187,12 @@ class TestTheBrief:
         rules = COMMON_RULES["panel"]
         assert all(prompt.messages[0].content == rules for _, prompt in at.calls_made)
         assert "change their mind where an argument in the transcript compels" in rules
-        assert "concede" not in rules
+        assert "concede a point" not in rules
 
     def test_turns_are_tagged_with_their_stance(self) -> None:
         at = simulate(build_setup(debaters=UNUSUAL)).play_to_round(2)
         prompt = render_prompts(at)[0]
-        assert all(f"\n[{letter}: {stance}]\n> " in prompt for letter, stance in WITH_LETTERS)
+        assert all(f"\n[{letter}: {stance}]\n[{letter} 1.1]\n> " in prompt for letter, stance in WITH_LETTERS)
 
 
 WITH_LETTERS = [("A", "build it"), ("B", "buy it"), ("C", "wait")]

@@ -37,7 +37,7 @@ def note(text: str, *, number: int = 1, to: str = "") -> NoteAdded:
 
 def blocks(prompt_text: str) -> list[str]:
     """The turns and notes of a prompt, in its order, as (heading, first quoted line)."""
-    return re.findall(r"^\[(?:[A-Z]: .*|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
+    return re.findall(r"^\[(?:[A-Z] \d\.1|note to everybody)\]\n> (.*)$", prompt_text, re.MULTILINE)
 
 
 HOSTILE = st.lists(

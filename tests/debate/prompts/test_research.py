@@ -56,7 +56,7 @@ def test_after_a_lookup_the_seat_is_called_again_with_the_results() -> None:
         'web/fetch {"u": 1}\n> Long\n> [cut here]\n'
         "You are A. Your position: for\n"
         'The question: "Should a small team write its own scheduler?"\n'
-        "Talk round 1 of at most 2. Plain prose, at most 180 words."
+        "Talk round 1 of at most 2. Numbered points in plain prose, at most 180 words."
     )
     assert "looked up" not in prompt_text(at, other).rpartition("\n\n")[2]
 

@@ -1,0 +1,1 @@
+"""What is argued: the points of turns, what they do to each other, and which of them stand."""

@@ -1,0 +1,182 @@
+"""The points of turns.
+
+Debaters number their points in prose, with [1], [2] and so on. Each point has an id of ours: who made it, in which
+round, and the how manieth of that debater in that round it is ("Amber 2.1" in prompts, "Ada 2.1" for people). So an id
+does not depend on what number a debater wrote: gaps, repetitions and other scripts do no harm. A turn without numbers
+is one point, and so is a message.
+
+Ids follow from the recorded turns alone, and are stored nowhere: they are the same in a fork, an import or a replay.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple, get_args
+
+from server.debate.facts.beliefs import Citation
+from server.debate.facts.events import Spoke
+from server.debate.facts.labels import side_labels
+from server.debate.facts.state import Debate, once
+
+PointKind = Literal["fact", "value", "forecast"]
+
+MAX_POINTS = 40
+"""Points of a turn. What follows the last mark that counts belongs to the last point."""
+
+_NUMBER = r"(?:\d{1,6}|[\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341\u767e]{1,4})"
+_KIND = r"(?:[\s,;:|/\u2013-]{1,3}(?P<kind>fact|value|forecast)s?)?"
+_OPEN, _CLOSE = r"[\[\uff3b\u3010\u3014]\s?", r"\s?[\]\uff3d\u3011\u3015]"
+_LINE_START = r"^[ \t]*(?:(?:[-*+\u2022>]|\#{1,6})[ \t]+)?[*_]{0,3}"
+_HALF = r"(?:\[\d{1,2}(?=[ \t]\S)(?![^\n]*\])|\d{1,2}\])"  # with one of its brackets only
+_AFTER_SENTENCE = r"(?<=[.!?:;\u2026\u3002\uff01\uff1f\"'\u201d\u2019)\]])[ \t]+[*_]{0,3}"
+_MARK_END = r"(?!\()[*_]{0,3}[:.]?[*_]{0,3}[ \t]*"  # "[1](address)" is a link
+
+_LISTED = re.compile(rf"{_LINE_START}\(?(?P<number>\d{{1,3}})[.)][*_]{{0,3}}[ \t]+", re.MULTILINE)
+"""Items of a list such as "1. …", which some models write in place of marks."""
+
+LEAST_LISTED = 2
+
+MAX_PREFACE = 200
+"""Characters before the first mark that are no point by themselves."""
+
+
+class Span(NamedTuple):
+    """Where a point stands in the text of its turn, without its mark."""
+
+    start: int
+    end: int
+    kind: PointKind | Literal[""] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of a turn. `text` has the labels or names that its debater wrote."""
+
+    id: Citation
+    span: Span
+    text: str
+    turn: Spoke
+
+    @property
+    def kind(self) -> PointKind | Literal[""]:
+        """What it says that it is; "" where the turn has no numbers."""
+        return self.span.kind
+
+
+@dataclass(frozen=True, slots=True)
+class TurnParts:
+    """A turn as its points, and what stands before the first of them."""
+
+    before: str
+    points: tuple[Point, ...]
+
+
+def split_turn(debate: Debate, turn: Spoke) -> TurnParts:
+    """The points of a turn. The first number follows the last of what its debater said before in that round."""
+    if turn.act != "argument":
+        whole = Span(0, len(turn.text))
+        number = turn.slot_index + 1  # whatever order answers arrive in
+        return TurnParts("", (build_point(turn, number, whole),))
+    before, spans = split_argument(turn.text, find_words(debate, turn.seat), turn.round)
+    first = 1 + count_points_before(debate, turn)
+    points = (build_point(turn, first + index, span) for index, span in enumerate(spans))
+    return TurnParts(before, tuple(points))
+
+
+def build_point(turn: Spoke, number: int, span: Span) -> Point:
+    cited = Citation(seat=turn.seat, round=turn.round, point=number)
+    return Point(id=cited, span=span, text=turn.text[span.start : span.end], turn=turn)
+
+
+def count_points_before(debate: Debate, turn: Spoke) -> int:
+    """Points of the turns that this debater made earlier in the same round, where a debater has several."""
+    count = 0
+    for said in debate.round_events(turn.round) if turn.slot_index else ():
+        if isinstance(said, Spoke) and said.seat == turn.seat:
+            if said.slot_index == turn.slot_index:
+                break
+            count += len(split_argument(said.text, find_words(debate, said.seat), said.round)[1])
+    return count
+
+
+def find_words(debate: Debate, seat: str) -> tuple[str, ...]:
+    """The labels and names of all debaters, those of this one first."""
+    labels = side_labels(debate)
+    own = (labels[seat], seat)
+    return (*own, *(word for word in (*labels.values(), *labels) if word not in own))
+
+
+@lru_cache(maxsize=4096)  # the same turns stand in prompt after prompt
+def split_argument(text: str, words: tuple[str, ...], round_number: int) -> tuple[str, tuple[Span, ...]]:
+    """(what stands before the first point, the points). `words`: as `find_words` has them."""
+    marks = find_marks(text, words[:2], round_number)
+    if not marks:
+        return "", (Span(0, len(text)),)
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    spans = []
+    for mark, end in zip(marks, ends, strict=True):
+        body = text[mark.end() : end]
+        if not body.strip():
+            continue  # a number without a point
+        start = mark.end() + len(body) - len(body.lstrip())
+        spans.append(Span(start, mark.end() + len(body.rstrip()), find_kind(mark)))
+    if not spans:
+        return "", (Span(0, len(text)),)
+    before = text[: marks[0].start()].rstrip()
+    if len(compile_words(words).sub("", before)) > MAX_PREFACE:
+        return "", (Span(0, len(before)), *spans)
+    return before, tuple(spans)
+
+
+def find_kind(mark: re.Match[str]) -> PointKind:
+    """What a mark says that its point is: a statement of fact if it says nothing."""
+    groups = mark.groupdict()
+    written = (groups.get("kind") or groups.get("kind_inline") or "fact").lower()
+    return next(kind for kind in get_args(PointKind) if kind == written)
+
+
+def find_marks(text: str, own: tuple[str, ...], round_number: int) -> list[re.Match[str]]:
+    """The marks with which points begin: at the start of a line, or in sequence after a sentence; else list items."""
+    found = list[re.Match[str]]()
+    number = 0
+    for mark in compile_marks(own, round_number).finditer(text):
+        written = mark["inline"]
+        if written is not None and not (found and int(written) == number + 1):
+            continue
+        number = int(written or (mark["number"] if (mark["number"] or "").isdecimal() else 0) or number + 1)
+        found.append(mark)
+    if not found:
+        listed = list(_LISTED.finditer(text))
+        in_order = [int(item["number"]) for item in listed] == list(range(1, len(listed) + 1))
+        found = listed if in_order and len(listed) >= LEAST_LISTED else []
+    return found[:MAX_POINTS]
+
+
+@lru_cache(maxsize=64)
+def compile_words(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Labels and names, so that a text has one length in both."""
+    return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def compile_marks(own: tuple[str, ...], round_number: int) -> re.Pattern[str]:
+    """Marks of a debater in a round. Some write the id that the point will get in place of its number."""
+    who = "|".join(map(re.escape, own))
+    future_id = rf"(?:{who})[ \t]+{round_number}\.\d{{1,4}}"
+    whole = rf"{_OPEN}(?:(?P<number>{_NUMBER})|{future_id}){_KIND}{_CLOSE}"
+    at_start = rf"{_LINE_START}(?:{whole}|{_HALF})"
+    inline = rf"{_AFTER_SENTENCE}{_OPEN}(?P<inline>\d{{1,4}}){_KIND.replace('kind>', 'kind_inline>')}{_CLOSE}"
+    return re.compile(rf"(?:{at_start}|{inline}){_MARK_END}", re.MULTILINE | re.IGNORECASE)
+
+
+@once
+def list_points(debate: Debate) -> dict[Citation, Point]:
+    """All points by id, those of retracted turns included, in the order of rounds and of reading."""
+    rounds = range(1, debate.round + 1)
+    turns = (turn for number in rounds for turn in debate.transcript_turns(number))
+    return {point.id: point for turn in turns for point in split_turn(debate, turn).points}
+
+
+def format_id(cited: Citation, who: str) -> str:
+    """The id of a point, or of a whole turn, with the label or name of its debater."""
+    return f"{who} {cited.round}.{cited.point}" if cited.point else f"{who} {cited.round}"
