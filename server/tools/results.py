@@ -148,11 +148,11 @@ async def build_verdict_result(
     manager: DebateManager, snapshot: DebateSnapshot, tool: str = "get_verdict"
 ) -> VerdictResult:
     """The verdict of a debate; its standing as long as there is none."""
-    report = verdict.build_report(snapshot.debate)
+    report = dict(verdict.build_report(snapshot.debate))
     signer = manager.store.signer
     if snapshot.debate.ended and not snapshot.is_foreign and signer and signer.problem:
-        report.cautions.append(f"Its receipt is not signed. {signer.problem}")
-    return VerdictResult(**dict(report) | await describe_debate(manager, snapshot, tool))
+        report["cautions"] = [*report["cautions"], f"Its receipt is not signed. {signer.problem}"]
+    return VerdictResult(**report | await describe_debate(manager, snapshot, tool))
 
 
 async def build_step_result(

@@ -73,12 +73,15 @@ def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...
     return draw_labels(setup.seed, len(rows), texts)
 
 
-def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:
-    """The label of each debater by name, in the order declared; turned by one in a second reading."""
+def turn_labels(debate: Debate, reading: int) -> tuple[str, ...]:
+    """The labels of the debaters, in the order declared; turned by one in a second reading."""
     labels = debate.setup.labels
-    if reading == SECOND_READING:
-        labels = (*labels[-1:], *labels[:-1])
-    return dict(zip(debate.names, labels, strict=True))
+    return (*labels[-1:], *labels[:-1]) if reading == SECOND_READING else labels
+
+
+def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:
+    """The label of each debater by name."""
+    return dict(zip(debate.names, turn_labels(debate, reading), strict=True))
 
 
 def relabel(debate: Debate, text: str, reading: int = 1) -> str:
@@ -94,8 +97,7 @@ def relabel(debate: Debate, text: str, reading: int = 1) -> str:
 
 def name_sides(debate: Debate, text: str, reading: int = 1) -> str:
     """A model's text as people read it: names in place of labels."""
-    labels = tuple(side_labels(debate, reading).values())
-    return _replace(text, (), labels, debate.names)
+    return _replace(text, (), turn_labels(debate, reading), debate.names) if text else text
 
 
 @lru_cache(maxsize=64)

@@ -165,6 +165,11 @@ class Debate:
         return (turn.seat, turn.round, turn.slot_index) not in self.retracted_turns
 
     @cached_property
+    def active_turns(self) -> tuple[Spoke, ...]:
+        """Those that were not retracted."""
+        return tuple(filter(self.is_active, self.turns)) if self.retracted_turns else self.turns
+
+    @cached_property
     def phase(self) -> Phase | None:
         return self.round_phase(self.round) if self.rounds else None
 

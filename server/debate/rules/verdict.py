@@ -120,7 +120,7 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
             same = " and ".join(ends)
             caps.append(f"Who spoke {same} was the same in both readings: that place could have decided.")
         caps += find_length_caps(debate, ahead)
-        models = {name: find_speaker_models(debate, name) for name in debate.names}
+        models = find_speaker_models(debate)
         own = {family(model) for model in models.get(ahead, ())}
         others = {family(model) for name in debate.names if name != ahead for model in models[name]}
         supporters = {family(seat.model) for seat in seats if seat.side == ahead}

@@ -5,13 +5,13 @@ what decides the next step never does.
 """
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from server.debate.facts import events
 from server.debate.facts.config import Fact
 from server.debate.facts.labels import name_sides
-from server.debate.facts.state import Debate, seat_kind
+from server.debate.facts.state import Debate, replace, seat_kind
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.views.blind import hide_blind_answers
@@ -85,6 +85,9 @@ def name_debate(debate: Debate) -> Debate:
         value = getattr(shown, field.name)
         if isinstance(value, Fact):
             changes[field.name] = name_event(debate, value)
+        elif field.name == "turns":  # which the transcript holds as well, and comes before
+            said = changes.get("transcript_events", ())
+            changes["turns"] = tuple(fact for fact in said if isinstance(fact, events.Spoke))
         elif isinstance(value, tuple) and value and isinstance(value[0], Fact):
             changes[field.name] = tuple(name_event(debate, fact) for fact in value)
     return replace(shown, **changes)

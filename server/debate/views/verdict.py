@@ -18,7 +18,7 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate, RoundPlan, phase_seats
+from server.debate.facts.state import Debate, RoundPlan, once, phase_seats
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.decide import status
 from server.debate.rules.panel import describe_rule_in_force, has_answered, list_seats
@@ -264,6 +264,7 @@ def build_verdict(debate: Debate) -> Verdict:
     )
 
 
+@once
 def build_report(debate: Debate) -> Report:
     usage, setup = sum_usage(debate.usage), debate.setup
     return Report(
@@ -321,6 +322,7 @@ def count_support(debate: Debate, votes: tuple[Vote, ...]) -> tuple[str, Panel, 
     return "" if count.ahead == SYNTHESIS else count.ahead, panel, build_confidence(debate, votes, count)
 
 
+@once
 def find_verdict_caps(debate: Debate) -> list[str]:
     """Why the verdict can be no more than leaning, each as a sentence: weaknesses of the talk and of the votes."""
     found = debate.verdict

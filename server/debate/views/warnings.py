@@ -120,13 +120,13 @@ def find_judging_warnings(debate: Debate, debating: set[str]) -> list[str]:
             "counted. Read the arguments, or judge again with a larger model."
         )
     models: dict[AnySeatKind, set[str]] = {}
-    for reply in debate.answers:
-        models.setdefault(seat_kind(reply.seat), set()).add(reply.usage.model)
+    for seat, model in {(reply.seat, reply.usage.model) for reply in debate.answers}:
+        models.setdefault(seat_kind(seat), set()).add(model)
     if (judging := models.get("judges")) and judging <= debating:
         warnings.append("The judges' models also debated, and models lean towards their own words.")
     if models.get("moderator", set()) & debating:
         warnings.append("The moderator's model also debated, and models lean towards their own words.")
-    spoken = {debate.round_phase(turn.round).order for turn in debate.turns}
+    spoken = {debate.round_phase(number).order for number in {turn.round for turn in debate.turns}}
     if spoken and "together" not in spoken and verdict_source(debate.setup) == "judges":
         warnings.append("Debaters spoke only one after the other: what was said last could not be answered.")
     return warnings
@@ -155,6 +155,8 @@ def fallback_lines(debate: Debate) -> list[str]:
     lines = []
     for seat, own in seat_models(debate.setup).items():
         lost = find_failover_round(debate, seat, own)
+        if lost == math.inf:
+            continue
         later = (reply for reply in debate.answers if reply.seat == seat and reply.round >= lost)
         # A resumed debate tries the seat's own model again. Providers add dates to names.
         models = dict.fromkeys(reply.usage.model for reply in later)

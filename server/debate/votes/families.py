@@ -1,6 +1,7 @@
 """Who trained a model: models of one family have errors in common."""
 
 import re
+from functools import lru_cache
 
 from server.debate.facts.config import EMBEDDED
 
@@ -26,6 +27,7 @@ _HOSTING_PROVIDERS = (
 )
 
 
+@lru_cache(1_000)
 def family(model: str) -> str:
     """Who trained the model. Two models of one family count as less than two independent voices."""
     if model == EMBEDDED:

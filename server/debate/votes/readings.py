@@ -51,7 +51,7 @@ def find_fixed_ends(debate: Debate) -> list[str]:
 
 def find_talk_caps(debate: Debate) -> list[str]:
     """What was wrong with the talk: sides without a voice, uneven numbers of turns."""
-    counts = Counter(turn.seat for turn in debate.turns if turn.act == "argument" and debate.is_active(turn))
+    counts = Counter(turn.seat for turn in debate.active_turns if turn.act == "argument")
     caps = []
     if counts and (unheard := [name for name in debate.names if not counts[name]]):
         caps.append(f"Never heard: {', '.join(unheard)}. Nobody argued their side.")
@@ -68,8 +68,8 @@ def find_talk_caps(debate: Debate) -> list[str]:
 def find_length_caps(debate: Debate, ahead: str) -> list[str]:
     """Whether the side ahead wrote far more than any other: judges like length (Saito et al., arXiv 2310.10076)."""
     lengths = dict.fromkeys(debate.names, 0)
-    for turn in debate.turns:
-        lengths[turn.seat] += len(turn.text) * debate.is_active(turn)
+    for turn in debate.active_turns:
+        lengths[turn.seat] += len(turn.text)
     own, longest = lengths.pop(ahead, 0), max(lengths.values())
     if own < LENGTH_RATIO * longest:
         return []
@@ -78,6 +78,9 @@ def find_length_caps(debate: Debate, ahead: str) -> list[str]:
     ]
 
 
-def find_speaker_models(debate: Debate, name: str) -> set[str]:
-    """The models that wrote a debater's turns. Who writes those of a caller is unknown."""
-    return {turn.usage.model for turn in debate.turns if turn.seat == name} - {CALLER}
+def find_speaker_models(debate: Debate) -> dict[str, set[str]]:
+    """The models that wrote the turns of each debater. Who writes those of a caller is unknown."""
+    models = {name: set[str]() for name in debate.names}
+    for seat, model in {(turn.seat, turn.usage.model) for turn in debate.turns}:
+        models[seat] |= {model} - {CALLER}
+    return models
