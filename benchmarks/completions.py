@@ -79,17 +79,18 @@ def generate_prose(prompt: str, chars: int) -> str:
 
 
 def generate_finding(prompt: str, echo: str = "") -> str:
-    """A finding that depends on question and positions only, not on the order of reading."""
+    """A finding, or a ballot, that depends on question and positions only, not on the order of reading."""
     positions = sorted(set(_POSITION.findall(prompt)), key=lambda position: position[1])
     question = prompt.partition("# Question")[2].partition("# ")[0]
     winner, _ = positions[crc32(question.encode()) % len(positions)] if positions else ("", "")
+    others = {label: 10 / max(len(positions) - 1, 1) for label, _ in positions}
     return json.dumps(
         {
             "reasoning": f"{winner} answered what was said against it; the others did not.{echo}",
             "verdict": f"{winner} prevailed.{echo}",
             "winner": winner,
             "criteria": dict.fromkeys(("support", "response", "relevance", "consequences"), winner),
-            "beliefs": {**dict.fromkeys((label for label, _ in positions), 10), winner: 80, "none": 10},
+            "beliefs": {**others, winner: 80, "none": 10},
             "would_change": f"A number that nobody gave.{echo}",
             "common_position": "",
         }

@@ -268,7 +268,8 @@ class Stub:
             return "", "stop" if scenario == "empty" else "content_filter"
         if scenario == "huge":
             return generate_prose(prompt, HUGE_TEXT_LENGTH), "stop"
-        if "You are a judge" in prompt and scenario != "prose":
+        is_asked_for_beliefs = "You are a judge" in prompt or "A private ballot" in prompt
+        if is_asked_for_beliefs and scenario != "prose":
             whole = self.text or generate_finding(prompt, self.echo)
         else:
             whole = (self.text or generate_prose(prompt, self.chars)) + self.echo

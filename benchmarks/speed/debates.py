@@ -23,10 +23,10 @@ DEBATE: dict[str, Any] = {
     "question": "Should the billing service be rewritten in Rust this year?",
     "debaters": [{"name": name, "stance": f"{name}'s way"} for name in ("Ada", "Ben", "Cy")],
     "max_rounds": 3,
-    "options": {"judges": {"count": 1, "both_orders": False}},
+    "options": {"judges": {"count": 1, "both_orders": False}, "ballots": "none"},
     "run": True,
 }
-"""3 debaters, 3 rounds, a judge with one reading: 10 calls."""
+"""3 debaters, 3 rounds, a judge with one reading, no private ballots: 10 calls."""
 
 
 async def run_debate(server: Server, format_name: str, **changes: Any) -> dict[str, Any]:

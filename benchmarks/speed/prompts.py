@@ -70,7 +70,11 @@ async def collect_request_bodies(
         for index, seat in enumerate(SEATS)
     ]
     judge = "openai/judge" if len(model_names) > 1 else "openai/one"
-    options = {"seed": 1, "judges": {"count": 1, "both_orders": both_orders, "models": [judge]}}
+    options = {
+        "seed": 1,
+        "ballots": "none",
+        "judges": {"count": 1, "both_orders": both_orders, "models": [judge]},
+    }
     async with start_stub() as url:
         with tempfile.TemporaryDirectory() as folder:
             async with Server.start(*OUR_SERVER, environ=provider_environment(folder, url)) as server:

@@ -16,7 +16,7 @@ from rich.table import Table
 from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
-from server.debate.commands.open import find_setup_warnings
+from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts import events, interventions
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.errors import DebateError

@@ -14,7 +14,7 @@ from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import next_round
 from server.debate.views.recent import keep_recent
-from server.debate.views.state import StoredDebate, awaited_seats
+from server.debate.views.state import StoredDebate, awaited_seats, describe_awaited_text
 
 
 def suggest_next(stored: StoredDebate, status: str, tool: str) -> str:
@@ -35,7 +35,7 @@ def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]
         yield f"{fork_call} with changes, to try it otherwise"
     elif status == "waiting":
         speaker = format_argument(awaited_seats(debate)[0])
-        yield f"submit_turn(debate_id='{this}', speaker={speaker}, text=…)"
+        yield f"submit_turn(debate_id='{this}', speaker={speaker}, text=…){describe_awaited_text(debate)}"
     elif status == "running" or (status == "ready" and stored.is_unattended):
         yield f"{suggest_waiting(stored, tool)} to wait on"
     else:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from server.debate.commands.open import find_setup_warnings
+from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.text import count_bytes
 from server.debate.rules.decide import status
 from server.debate.views import markdown, state, verdict

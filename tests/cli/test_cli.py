@@ -291,7 +291,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     checks = {check["name"]: check for check in found["checks"]}
     assert (result.exit_code, found["ok"]) == (0, True)
     assert re.match(r"\d+ tools, \d+ ms", checks["mcp"]["detail"])
-    assert checks["today"]["detail"] == "6 calls of 100 allowed, $0 (since midnight, UTC)"
+    assert checks["today"]["detail"] == "10 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
     assert checks["a debate"]["detail"].startswith("7 calls, ")

@@ -49,9 +49,8 @@ async def test_a_key_that_a_provider_repeats_leaves_the_process_nowhere(
             async with Client(stdio_client(server, errlog=errlog)) as client:
                 question = f"Ship it with {OWN_AUTH}?"
                 seats = [{"name": name, "stance": name} for name in ("Ada", "Ben", "Cy")]
-                step = await call(
-                    client, "start_debate", question=question, debaters=seats, run=True, wait_seconds=30
-                )
+                asked = {"debaters": seats, "run": True, "options": {"ballots": "none"}, "wait_seconds": 30}
+                step = await call(client, "start_debate", question=question, **asked)
                 this = step["debate_id"]
                 assert step["status"] == "concluded"
                 seen.append(await call(client, "get_verdict", debate_id=this))

@@ -76,9 +76,9 @@ class Ollama:
         asked = body["options"].get("num_ctx", DEFAULT_NUM_CTX)
         read = min(len(prompt) // CHARACTERS_PER_TOKEN, asked, self.context_length, self.limit or asked)
         self.read.append(read)
-        is_judge = "You are a judge" in prompt
+        is_asked_for_beliefs = "You are a judge" in prompt or "A private ballot" in prompt
         seen = prompt[-read * CHARACTERS_PER_TOKEN :]
-        text = generate_finding(seen) if is_judge else generate_prose(seen, 400)
+        text = generate_finding(seen) if is_asked_for_beliefs else generate_prose(seen, 400)
         counts = {"prompt_eval_count": read, "eval_count": len(text) // CHARACTERS_PER_TOKEN}
         said = {"message": {"role": "assistant", "content": text}} if messages else {"response": text}
         return {"model": body["model"], "done": True, "done_reason": "stop"} | said | counts

@@ -25,10 +25,15 @@ ME, BOT, TOM = (
     {"name": "Bot", "stance": "no", "model": "bot"},
     {"name": "Tom", "stance": "later", "model": "bot"},
 )
+NO_BALLOTS = {"ballots": "none"}
 JUDGES = {"models": ["caller", "bot"], "both_orders": False}
 TABLES: dict[str, dict[str, Any]] = {
-    "argument": {"debaters": [ME, BOT, TOM]},
-    "message": {"debaters": [ME, BOT, TOM], "options": {"phases": ["cross_examination", "voting"]}},
+    "private": {"debaters": [ME, BOT, TOM]},
+    "argument": {"debaters": [ME, BOT, TOM], "options": {"ballots": "none"}},
+    "message": {
+        "debaters": [ME, BOT, TOM],
+        "options": {"phases": ["cross_examination", "voting"], "ballots": "none"},
+    },
     "ballot": {"debaters": [ME, BOT, TOM], "options": {"phases": ["voting", "opening"]}},
     "judgment": {
         "debaters": [BOT, TOM],
@@ -37,6 +42,7 @@ TABLES: dict[str, dict[str, Any]] = {
     },
 }
 OWN = {
+    "private": json.dumps(build_ballot("Me")),
     "argument": "It pays.",
     "message": json.dumps({"to": "Bot", "text": "Why?"}),
     "ballot": json.dumps(build_ballot("Me")),
@@ -49,7 +55,7 @@ def build_bot(task: str) -> ScriptedModel:
 
     def answer(request: Request) -> str:
         asked = request.prompt.summary.task
-        word = SECRET if asked == task else "horse"
+        word = SECRET if asked == ("ballot" if task == "private" else task) else "horse"
         return {
             "message": json.dumps({"to": "Tom" if request.seat == "Bot" else "Bot", "text": f"A {word}?"}),
             "ballot": json.dumps(build_ballot("Tom", f"A {word}.")),
@@ -79,14 +85,21 @@ async def test_it_is_in_nothing_that_a_client_can_read_before_the_caller_s_own_i
         found = (await call(client, "find_debates", query=SECRET))["debates"]
         tally = (await read_view(client, step, "result")).get("ballots", {"votes": {}})
         counted = (await read_view(client, step, "analysis"))["debaters"]["Bot"]["words"]
-        mine = {**this, "speaker": step["awaited"][0]["speaker"], "text": OWN[step["awaited"][0]["task"]]}
-        await call(client, "submit_turn", **mine)
+        mine = {**this, "speaker": step["awaited"][0]["speaker"], "text": OWN[task]}
+        step = await call(client, "submit_turn", **mine)
+        if task == "private":  # shown when the debate has ended
+            for text in ("It pays.", "It pays still.", OWN[task]):
+                others += await read_everything(client, step["debate_id"])
+                step = await call(client, "submit_turn", **{**mine, "text": text})
         later = await read_everything(client, step["debate_id"])
 
     assert not [text for text in others if SECRET in text]
     assert (found, tally["votes"]) == ([], {})
     assert (counted > 0) == (task == "judgment")  # only then it has spoken before
-    assert "is shown when the round is complete" in result_text(started)
+    shown = (
+        "are shown when the debate has ended" if task == "private" else "is shown when the round is complete"
+    )
+    assert shown in result_text(started)
     assert any(SECRET in text for text in later)
 
 
@@ -94,7 +107,9 @@ async def test_it_is_in_nothing_that_a_client_can_read_before_the_caller_s_own_i
 async def test_an_own_turn_is_hidden_from_the_caller_s_other_seats(open_modern: Any) -> None:
     sides = [{**side, "model": "caller"} for side in (ME, BOT)]
     async with open_modern() as client:
-        step = await call(client, "start_debate", question="Ship it?", debaters=sides, run=True)
+        step = await call(
+            client, "start_debate", question="Ship it?", debaters=sides, run=True, options=NO_BALLOTS
+        )
         mine = {"debate_id": step["debate_id"], "speaker": "Me", "text": f"A {SECRET}."}
         submitted = await call(client, "submit_turn", **mine)
         before = await read_everything(client, step["debate_id"])
@@ -116,6 +131,7 @@ async def test_what_is_told_of_an_answer_that_could_not_be_used_is_hidden_too(op
         return "No."
 
     asked = {"question": "Ship it?", "run": True, "models": ["bot"], "debaters": [ME, BOT, TOM]}
+    asked["options"] = NO_BALLOTS
     async with open_modern({"bot": ScriptedModel(answer)}) as client:
         step = await call(client, "start_debate", **asked)
         before = [json.dumps(step), *await read_everything(client, step["debate_id"])]

@@ -11,6 +11,7 @@ from tests.support.mcp_debates import read_events
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "M4", "N17")]
 
 SIDES = [{"name": "Me", "stance": "yes, at once", "model": "caller"}, {"name": "Bot", "stance": "no"}]
+TALK = {"ballots": "none"}
 LONG = [{"title": "Plan", "text": "The plan is long. " * 5_000}]
 SHAPE = "Numbered points in plain prose, at most 180 words."
 
@@ -29,7 +30,7 @@ async def test_the_prompt_of_the_next_seat_is_whole_in_both_forms(
     open_client: Any, documents: list[dict[str, str]]
 ) -> None:
     question = "Should the billing service be rewritten this year?"
-    asked = {"question": question, "debaters": SIDES, "documents": documents, "run": True}
+    asked = {"question": question, "debaters": SIDES, "documents": documents, "run": True, "options": TALK}
     async with open_client() as client:
         result = await client.call_tool("start_debate", asked)
         this = {"debate_id": result.structured_content["debate_id"]}
@@ -53,7 +54,7 @@ async def test_even_the_longest_question_and_instruction_leave_stance_and_task(
     open_modern: Any, system_prompt: str
 ) -> None:
     sides = [{**side, "system_prompt": system_prompt} for side in SIDES]
-    asked = {"question": "Why? " * 2_000, "debaters": sides, "run": True}
+    asked = {"question": "Why? " * 2_000, "debaters": sides, "run": True, "options": TALK}
     async with open_modern() as client:
         result = await client.call_tool("start_debate", asked)
 
@@ -65,7 +66,7 @@ async def test_even_the_longest_question_and_instruction_leave_stance_and_task(
 
 async def test_the_rules_are_given_once_a_debate(open_client: Any) -> None:
     async with open_client() as client:
-        step = await call(client, "start_debate", question="Ship it?", debaters=SIDES, run=True)
+        step = await call(client, "start_debate", question="Ship it?", debaters=SIDES, run=True, options=TALK)
         mine = {"debate_id": step["debate_id"], "speaker": "Me", "text": "It pays."}
         following = await client.call_tool("submit_turn", mine)
 

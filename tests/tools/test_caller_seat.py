@@ -34,6 +34,8 @@ async def by_hand(client: Any, step: dict[str, Any], until: int = 0) -> dict[str
         text = f"{turn['speaker']} speaks in round {step['round']}."
         if turn["task"] == "judgment":
             text = FINDING.replace("never", f"in reading {next(readings)} never")
+        if turn["task"] == "ballot":
+            text = json.dumps(build_ballot("Proponent", percent=50 + step["round"] * 10))
         step = await call(
             client, "submit_turn", debate_id=step["debate_id"], speaker=turn["speaker"], text=text
         )
@@ -62,6 +64,8 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
     ]
     assert (verdict["outcome"], verdict["winner"]) == ("leaning", "Proponent")
     assert verdict["verdict"] == "It is right."
+    assert verdict["beliefs"]["before"][0] == "Proponent 0.6000 (2 votes)"
+    assert verdict["beliefs"]["after"][0] == "Proponent 0.8000 (2 votes)"
     assert verdict["cautions"] == [
         "One caller wrote for Opponent and Proponent: count it as one voice.",
         "One caller wrote for Opponent and Proponent, and was judge 1: it judged its own words.",
@@ -81,8 +85,8 @@ async def test_what_the_caller_writes_is_counted_as_turns_and_not_as_calls(open_
         usage = await read_view(client, step, "usage")
         progress = await read_view(client, step, "tasks")
 
-    assert alone["estimate"] == "Estimate: no calls, 6 turns of the caller."
-    assert alone["cost"] == "No calls, 6 turns of the caller."
+    assert alone["estimate"] == "Estimate: no calls, 10 turns of the caller."  # ballots of both, twice
+    assert alone["cost"] == "No calls, 10 turns of the caller."
     assert estimate.startswith("Estimate: 1 call, 3 turns of the caller, ")
     assert step["status"] == "concluded", step[
         "reason"
@@ -97,7 +101,7 @@ async def test_two_callers_who_write_a_side_each_are_two_voices(open_client: Any
     both = [{**side, "model": "caller"} for side in TWO]
     other = Implementation(name="other", version="1")
     async with open_client() as one, open_client(client_info=other) as two:
-        step = await run_debate(one, debaters=both)
+        step = await run_debate(one, debaters=both, options={"ballots": "none"})
         while step["status"] == "waiting":
             speaker = step["awaited"][0]["speaker"]
             turn = {"debate_id": step["debate_id"], "speaker": speaker, "text": f"In round {step['round']}."}
@@ -129,7 +133,7 @@ async def test_a_debate_that_is_stopped_in_the_middle_is_played_on_after_a_resta
 async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern: Any) -> None:
     async with open_modern() as client:
         running = await call(client, "start_debate", question="Another?")
-        step = await begun(client)
+        step = await begun(client, options={"ballots": "none"})
         found = await call(client, "find_debates", status="waiting")
         verdict = await call(client, "get_verdict", debate_id=step["debate_id"])
         state = json.loads(await read_resource(client, f"debate://{step['debate_id']}"))
@@ -149,6 +153,31 @@ async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern
     assert step["awaited"][0]["prompt"] in whole
     assert whole.count("Your position:") == 2
     assert none.content[0].text == "No turn of the caller's is awaited."
+
+
+@pytest.mark.requirement("N1", "M4")
+async def test_a_caller_is_asked_for_its_ballot_and_told_exactly_what_to_send(open_client: Any) -> None:
+    async with open_client() as client:
+        started = await run_debate(client, debaters=TWO)
+        this = {"debate_id": started["debate_id"], "speaker": "Me"}
+        told = await call(client, "get_verdict", debate_id=this["debate_id"], wait_seconds=0)
+        refused = await expect_tool_error(client, "submit_turn", **this, text="I am for it.")
+        shape = json.loads(told["next"].partition("in JSON: ")[2].removesuffix(".").replace("percent", "0"))
+        shape["beliefs"] |= {"Me": 30, "Bot": 60, "none": 10}
+        step, tasks = await call(client, "submit_turn", **this, text=json.dumps(shape)), []
+        while step["status"] == "waiting":
+            tasks.append(step["awaited"][0]["task"])
+            text = json.dumps(shape) if tasks[-1] == "ballot" else f"Point {len(tasks)}."
+            step = await call(client, "submit_turn", **this, text=text)
+
+    assert started["reason"] == told["reason"]
+    assert started["reason"].startswith("The caller is to write for Me (a private ballot): call submit_turn.")
+    assert "A private ballot, apart from the debate" in started["awaited"][0]["prompt"]
+    assert shape["beliefs"].keys() == {"Me", "Bot", "none"}
+    assert refused.startswith("Error: This is not the private ballot that Me was asked for: ")
+    assert tasks == ["argument", "argument", "ballot"]  # the same ballot again is no repeat of the first
+    assert "Bot 0.3500 (1 vote)" in step["beliefs"]["before"]
+    assert "Me" in step["beliefs"]["against_public"]
 
 
 async def test_a_turn_is_taken_once(open_modern: Any) -> None:
@@ -205,7 +234,7 @@ async def test_beside_a_model_submitting_a_turn_returns_the_next_one_awaited(ope
 async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_modern: Any) -> None:
     gate = Gate()
     async with open_modern({"bot": gate.model}, "bot") as client:
-        started = await run_debate(client, debaters=TWO, wait_seconds=0)
+        started = await run_debate(client, debaters=TWO, wait_seconds=0, options={"ballots": "none"})
         with anyio.fail_after(5):
             await gate.first_call.wait()
         mine = {"debate_id": started["debate_id"], "speaker": "Me", "wait_seconds": 0}

@@ -55,7 +55,13 @@ async def test_a_page_has_a_bound_whatever_was_written(open_modern: OpenClient) 
     document = {"title": "All", "text": "猫" * 150_000}
     async with open_modern({"mine": talker}, "mine") as client:
         started = await call(
-            client, "start_debate", question="Q?", debaters=debaters, documents=[document], max_rounds=1
+            client,
+            "start_debate",
+            question="Q?",
+            debaters=debaters,
+            documents=[document],
+            max_rounds=1,
+            options={"ballots": "none"},
         )
         this = {"debate_id": started["debate_id"], "view": "events"}
         await call(client, "step_round", debate_id=started["debate_id"])
@@ -85,7 +91,8 @@ async def test_the_stream_waits_before_what_the_caller_is_not_to_see_yet_and_the
     open_client: OpenClient,
 ) -> None:
     bot = ScriptedModel(lambda _: "A zebra.")
-    asked = {"question": "Ship it?", "debaters": [ME, BOT], "options": {"framing": False}, "max_rounds": 1}
+    options = {"framing": False, "ballots": "none"}
+    asked = {"question": "Ship it?", "debaters": [ME, BOT], "options": options, "max_rounds": 1}
     async with open_client({"bot": bot}, "bot") as client:
         debate_id = (await client.call_tool("start_debate", asked)).structured_content["debate_id"]
         await call(client, "step_round", debate_id=debate_id)

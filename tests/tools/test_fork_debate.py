@@ -46,15 +46,18 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_client: Any
         before = len(models["mine"].requests)
         changes = {"judges": {"models": ["second"]}, "run": True}
         child = await call(client, "fork_debate", debate_id=parent["debate_id"], at_round=1, changes=changes)
-        paid = len(models["mine"].requests) - before
+        paid = sorted(request.prompt.summary.task for request in models["mine"].requests[before:])
         states = [await read_view(client, step, "state") for step in (parent, child)]
         receipts = [await read_view(client, step, "receipt") for step in (parent, child)]
         verdict = await call(client, "get_verdict", debate_id=child["debate_id"])
         (found,) = (await read_view(client, child, "family"))["relatives"]
 
     assert (child["status"], verdict["winner"], parent["status"]) == ("concluded", "Bob", "concluded")
-    assert paid == 2
-    assert [state["usage"]["calls"] for state in states] == [5, 3]
+    assert (
+        paid == ["argument"] * 2 + ["ballot"] * 2
+    )  # of round 2 and after it: the blind ballots are inherited
+    assert [state["usage"]["calls"] for state in states] == [9, 5]
+    assert parent["beliefs"]["before"] == child["beliefs"]["before"] != []
     assert (states[1]["forked_from"], states[1]["forked_at_round"]) == (parent["debate_id"], 1)
     assert all("every entry was checked" in receipt["verified"] for receipt in receipts)
     assert (found["relation"], found["agree"], found["shared_rounds"]) == ("parent", "no", 1)

@@ -66,7 +66,7 @@ async def test_they_are_shown_before_the_first_turn_and_then_debated(open_client
         assert line in transcript
     assert {turn["stance"] for turn in step["turns"]} == {*DATABASES}
     assert state["framing"] == data["framing"]
-    assert state["usage"]["calls"] == 4
+    assert state["usage"]["calls"] == 1 + 3 + 3  # with the framer's, and a ballot of each
     assert len(find_prompts(model, "framing")) == 1
 
 

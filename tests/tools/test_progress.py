@@ -26,8 +26,15 @@ class Reports(list[Report]):
     @property
     def answered(self) -> list[str]:
         """The names in the order of their reports."""
-        found = [re.match(r"(.+?) answered, ", message) for _, _, message in self]
-        return [name for match in found if match for name in re.split(", | and ", match[1])]
+        return self.find_names("answered")
+
+    @property
+    def voted(self) -> list[str]:
+        return self.find_names("voted in private")
+
+    def find_names(self, verb: str) -> list[str]:
+        found = [re.search(rf"([^,]+(?: and [^,]+)?) {verb}, ", message) for _, _, message in self]
+        return [name for match in found if match for name in re.split(" and ", match[1].strip())]
 
 
 def check_growth(reports: Reports) -> None:
@@ -52,8 +59,9 @@ async def test_a_second_opinion_names_who_answered_and_how_many_are_left(open_cl
         )
 
     check_growth(reports)
-    assert {total for _, total, _ in reports} == {6.0}
+    assert {total for _, total, _ in reports} == {10.0}
     assert {"Ada", "Ben"} <= {*reports.answered}
+    assert {"Ada", "Ben"} == {*reports.voted}
     assert any(message.startswith("Waiting for Ada and Ben, ") for *_, message in reports)
 
 
@@ -75,13 +83,14 @@ async def test_the_total_grows_with_the_plan(open_client: Any) -> None:
         gate.release.set()
 
     check_growth(reports)
-    assert reports[0][1:] == (6.0, "Waiting for Proponent and Opponent, 0 of 6")
-    assert reports[-1][1] == 10.0
+    assert reports[0][1:] == (10.0, "Waiting for Proponent and Opponent, 0 of 10")
+    assert reports[-1][1] == 18.0  # four turns more, and two waves of ballots that may end the talk
 
 
 async def test_who_failed_is_named_and_counted_once(open_client: Any) -> None:
     reports = Reports()
-    broken = build_scripted_model(argument=ModelError("unavailable", "It is down."))
+    down = ModelError("unavailable", "It is down.")
+    broken = build_scripted_model(argument=down, ballot=down)
     debaters = [{"name": "Ada", "stance": "now", "model": "broken"}, {"name": "Ben", "stance": "later"}]
     async with open_client({"broken": broken}, "scripted?delay=0.02") as client:
         await client.call_tool(

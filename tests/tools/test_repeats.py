@@ -222,7 +222,7 @@ async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_
             async with anyio.create_task_group() as tasks:
                 for number in range(20):
                     tasks.start_soon(start, (one, two)[number % 2])
-            await gate.wait_for_calls(2)  # both debaters write at once
+            await gate.wait_for_calls(4)  # both debaters write and vote at once
             server.kill()
             other.kill()
         gate.release.set()
@@ -232,7 +232,7 @@ async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_
 
     assert (count, ended["joined"], ended["status"]) == (1, True, "concluded")
     assert ids == {ended["debate_id"]}
-    assert gate.repeated_call_count == 2  # those in flight at the kill
+    assert gate.repeated_call_count == 4  # those in flight at the kill
 
 
 @pytest.mark.slow

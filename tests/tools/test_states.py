@@ -55,7 +55,8 @@ STATES: dict[str, dict[str, Any]] = {
     "ready": {"asked": {"run": False}},
     "ready after a round": {"asked": {"run": False}, "then": [("step_round", {})]},
     "running": {"models": {"p": ScriptedModel(delay=30)}, "asked": {"models": ["p"], "wait_seconds": 0}},
-    "waiting": {"asked": {"models": ["caller"]}},
+    "waiting for a ballot": {"asked": {"models": ["caller"]}},
+    "waiting for a turn": {"asked": {"models": ["caller"], "options": {"ballots": "none"}}},
     "paused on request": {
         "asked": {"run": False},
         "then": [("step_round", {}), ("intervene", {"action": "pause", "reason": "lunch"})],
@@ -156,10 +157,14 @@ FILLED_IN = {"text": "Mine.", "question": "Which?", "limits": {"max_calls": 40},
 def parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls that a text names, with their arguments."""
     found = []
+    filled_in = dict(FILLED_IN)
+    if shape := re.search(r"in JSON: (\{.*\})", text):
+        ballot = json.loads(shape[1].replace("percent", "0"))
+        filled_in["text"] = json.dumps(ballot | {"beliefs": ballot["beliefs"] | {"none": 100}})
     for tool, inner in re.findall(r"(\w+_\w+|intervene)\(([^)]*)\)", text):
         pairs = re.findall(r"""(\w+)=('[^']*'|"[^"]*"|\w+|…)""", inner)
         values = {
-            key: FILLED_IN[key] if value == "…" else json.loads(re.sub("^'|'$", '"', value))
+            key: filled_in[key] if value == "…" else json.loads(re.sub("^'|'$", '"', value))
             for key, value in pairs
         }
         found.append((tool, values))

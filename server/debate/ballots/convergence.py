@@ -13,6 +13,7 @@ from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import Balloted, BallotEvent, Event
+from server.debate.facts.interventions import RoundsExtended, TextIntervention
 from server.debate.facts.state import Debate
 from server.debate.votes.families import family
 
@@ -88,7 +89,7 @@ def find_agreement(debate: Debate) -> TalkSkipped | None:
 def find_convergence(debate: Debate) -> Converged | None:
     """That the talk may end after this round, by the ballots of everybody after it; None where it goes on."""
     is_early = debate.talk_round_count < MIN_ROUNDS or debate.phase is None or not debate.phase.is_talk
-    if debate.setup.stop == "off" or is_early:
+    if debate.setup.stop == "off" or is_early or is_steered(debate):
         return None
     last = {b.seat: b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative}
     if len(last) < len(debate.names):
@@ -108,6 +109,12 @@ def find_convergence(debate: Debate) -> Converged | None:
         return None
     moved = "" if movement is None else format_share(movement)
     return Converged(round=debate.round, why=why, movement=moved, belief=format_share(belief), leader=leader)
+
+
+def is_steered(debate: Debate) -> bool:
+    """Whether somebody asked in this round for more talk, or gave a text that no turn has answered yet."""
+    asked = (*debate.find_interventions(RoundsExtended), *debate.find_interventions(TextIntervention))
+    return any(made.round == debate.round for made in asked)
 
 
 def is_moved_by_round(ballot: Balloted) -> bool:

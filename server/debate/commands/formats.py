@@ -80,6 +80,7 @@ FORMATS: dict[str, Format] = {
             phases=list_phases("opening rebuttal verdict", repeats="rebuttal"),
             warn_above_rounds=3,
             max_allowed_rounds=4,
+            ballots="blind",
             stop="on",
         ),
         Format(

@@ -8,10 +8,11 @@ from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.phases import (
     add_closing_round,
     add_last_phases,
+    asks_for_ballots,
     build_custom_phases,
     find_ballot_mode,
 )
-from server.debate.commands.positions import build_framing, describe_framing_problem, find_same_stance
+from server.debate.commands.positions import build_framing, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.commands.voting import add_voting
 from server.debate.facts.config import (
@@ -35,21 +36,19 @@ from server.debate.facts.state import Debate, count_passes, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
-from server.debate.rules.budget import check_prices_known, find_round_shortfall
+from server.debate.rules.budget import check_prices_known, find_round_shortfall, pays_for_all
 from server.debate.rules.schedule import (
     find_models,
     find_seat_prompt,
     find_voters,
     seat_models,
-    verdict_source,
 )
-from server.debate.rules.windows import find_misfits, find_outgrown_windows
+from server.debate.rules.windows import find_misfits
 from server.debate.schemas.output_schema import check_schema
 
 MAX_QUESTION_LENGTH = 10_000
 MAX_TOTAL_DOCUMENT_LENGTH = 400_000
 MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
-MANY_DEBATERS = 10
 MAX_BLOCK_ROUNDS = 20  # of talk, where phases are repeated
 
 
@@ -70,10 +69,10 @@ def open_debate(
     """
     known = ", ".join(FORMATS)
     require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
-    setup = build_setup(request, FORMATS[request.format], models, seed)
-    check_setup(setup, request.options)
-    setup = add_voting(setup, request.options.voting)
-    setup = add_prices(setup, find_price)
+    setup = plan_debate(request, models, seed, find_price)
+    if setup.ballots != "none" and not asks_for_ballots(request.options) and not pays_for_all(Debate(setup)):
+        without = request.options.model_copy(update={"ballots": "none"})
+        setup = plan_debate(request.model_copy(update={"options": without}), models, seed, find_price)
     first = next(phase for phase in setup.phases if phase.is_talk)
     entered = build_phase_entered(Debate(setup), first, None)
     reason = find_round_shortfall(Debate(setup), entered, before=setup.needs_framing)
@@ -81,15 +80,28 @@ def open_debate(
     return setup
 
 
+def plan_debate(
+    request: DebateRequest,
+    models: Sequence[str],
+    seed: int,
+    find_price: Callable[[str], Price] | None,
+) -> Opened:
+    setup = build_setup(request, FORMATS[request.format], models, seed)
+    check_setup(setup, request.options)
+    setup = add_voting(setup, request.options.voting)
+    return add_prices(setup, find_price)
+
+
 def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
     options, limits = request.options, request.options.limits
-    ballots = find_ballot_mode(options, row)
     debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
     documents = build_documents(request.documents)
     used = {debater.model for debater in debaters}
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
+    ballots = find_ballot_mode(options, row, used)
     phases = build_phases(options, row, moderator)
+    phases = add_last_phases(phases, has_ballots=ballots != "none", has_baseline=options.baseline)
     has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
     panel = build_panel(options.judges or requests.JudgesInput(), row, phases, pool)
     setup = Opened(
@@ -322,7 +334,6 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
     require(moderated or not opens, problem)
     phases = add_closing_round(phases) if options.closing_round else phases
-    has_ballots = find_ballot_mode(options, row) != "none"
     has_schema = options.output_schema is not None
     if options.synthesizer is False:
         require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
@@ -330,7 +341,7 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     elif options.synthesizer is not None or has_schema:
         has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
         phases = phases if has_deliverable else (*phases, PHASES["deliverable"])
-    return add_last_phases(phases, has_ballots=has_ballots, has_baseline=options.baseline)
+    return phases
 
 
 def build_panel(
@@ -356,45 +367,3 @@ def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phase
     allowed = f"1 to {maximum}, or 0 for its default of {row.default_rounds}"
     require(0 <= rounds <= maximum, f"{name}={rounds} is out of range for {row.name}: {allowed}.")
     return rounds
-
-
-def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
-    """What a caller should know before spending money. `family_count`: model families that debate."""
-    row = FORMATS.get(setup.format)  # None for a format of another release
-    warnings = []
-    if row and setup.max_rounds > row.warn_above_rounds:
-        warnings.append(
-            f"{setup.max_rounds} rounds: above {row.warn_above_rounds}, models tend to drift towards agreement "
-            "and cost grows faster than insight."
-        )
-    if (count := len(setup.debaters)) >= MANY_DEBATERS:
-        warnings.append(
-            f"{count} debaters: {MANY_DEBATERS} or more overwhelm a single moderator or judge, who loses "
-            "track of who answered whom. Group them, or debate in parts."
-        )
-    talk = [phase.name for phase in setup.phases if phase.is_talk and not phase.closes_talk]
-    if unreached := talk[setup.max_rounds :]:
-        rounds = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
-        warnings.append(f"{rounds} too few for every phase: {', '.join(unreached)} left out.")
-    if misfits := find_misfits(setup):
-        warnings.append(f"Prompts will be cut: {'; '.join(misfits)}. What reads only a part is marked.")
-    elif outgrown := find_outgrown_windows(setup):
-        warnings.append(f"Later prompts may not fit: {'; '.join(outgrown)}. Such calls fail.")
-    if setup.forked_restanced:
-        warnings.append(describe_stance_changes(setup))
-    if problem := describe_framing_problem(setup):
-        warnings.append(problem)
-    if not verdict_source(setup):
-        ending = "with the synthesizer's result and no verdict" if setup.synthesizer else "without a verdict"
-        warnings.append(f"No phase decides the debate: it ends {ending}.")
-    if family_count == 1 and any(debater.model != CALLER for debater in setup.debaters):
-        warnings.append(
-            "All debaters are of one model family: their errors are alike, so agreement says less. "
-            "Models of two or more families make a better debate."
-        )
-    return warnings
-
-
-def describe_stance_changes(setup: Opened) -> str:
-    names = ", ".join(setup.forked_restanced)
-    return f"Up to round {setup.forked_at_round}, {names} argued for another stance, before the fork."

@@ -1,10 +1,10 @@
 """Custom phases: the phases that a caller lists, checked. Errors name the phase."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, PHASES, Format, choose_unique_name
 from server.debate.commands.requests import OptionsInput, PhaseInput
-from server.debate.facts.config import BallotMode, Block, Order, Phase
+from server.debate.facts.config import EMBEDDED, BallotMode, Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import find_block
@@ -74,10 +74,19 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     return (*phases[:after], PHASES["closing"].model_copy(update=changes), *phases[after:])
 
 
-def find_ballot_mode(options: OptionsInput, row: Format) -> BallotMode:
-    """As requested, else the format's, or what other options need."""
-    needed: BallotMode = "blind" if options.skip_if_agreed or options.stop == "on" else row.ballots
-    return options.ballots or needed
+def find_ballot_mode(options: OptionsInput, row: Format, models: Collection[str]) -> BallotMode:
+    """As requested, or what other options need, else the format's. `models`: those of the debaters.
+
+    Ballots of the embedded model mean nothing: where all are its own, none are asked for unasked.
+    """
+    if asks_for_ballots(options):
+        return options.ballots or "blind"
+    return "none" if {*models} == {EMBEDDED} else row.ballots
+
+
+def asks_for_ballots(options: OptionsInput) -> bool:
+    """Whether a request says something about ballots, or wants what needs them."""
+    return bool(options.ballots) or options.skip_if_agreed or options.stop == "on"
 
 
 def add_last_phases(phases: Sequence[Phase], *, has_ballots: bool, has_baseline: bool) -> tuple[Phase, ...]:

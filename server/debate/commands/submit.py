@@ -1,5 +1,6 @@
 """Turns that the caller writes for the seats whose model is `caller`."""
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Failed, Usage
@@ -23,7 +24,8 @@ def build_submission(debate: Debate, speaker: str, text: str, author: str = "") 
     require_length("The turn has", len(text), MAX_SUBMISSION_LENGTH)
     event = interpret(debate, call, Reply(text, Usage(model=CALLER, author=author, cost_usd="0")))
     if isinstance(event, Failed):
-        told = f"This is not what {call.seat} was asked for: {event.detail}. Submit it again."
+        what = "the private ballot that" if is_private_ballot(call.slot_index) else "what"
+        told = f"This is not {what} {call.seat} was asked for: {event.detail}. Submit it again."
         raise InvalidRequestError(told)
     return event
 

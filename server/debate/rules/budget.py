@@ -223,6 +223,12 @@ def find_round_shortfall(
     return remaining.reason + too_few
 
 
+def pays_for_all(debate: Debate) -> bool:
+    """Whether the limits pay for the whole debate as planned, the calls for its verdict included."""
+    whole = count_expected_answers(debate, of_models=True)
+    return compute_remaining(debate).calls + reserved_for_verdict(debate) >= whole
+
+
 def compute_remaining(
     debate: Debate,
     elapsed: ElapsedTime = NO_ELAPSED_TIME,

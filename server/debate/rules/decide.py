@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from server.debate.ballots.convergence import build_talk_skipped
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import CALLER, FRAMER, MAX_PROMPT_LENGTH, SeatPrompt
 from server.debate.facts.errors import require_length
 from server.debate.facts.events import (
@@ -313,7 +314,8 @@ def status(debate: Debate) -> str:
 
 
 def format_wait_reason(calls: tuple[Call, ...]) -> str:
-    names = ", ".join(dict.fromkeys(call.seat for call in calls))
+    seats = {call.seat: " (a private ballot)" * is_private_ballot(call.slot_index) for call in calls}
+    names = ", ".join(f"{seat}{what}" for seat, what in seats.items())
     return f"The caller is to write for {names}: call submit_turn."
 
 
@@ -371,12 +373,8 @@ def is_round_over(debate: Debate) -> bool:
     phase = debate.phase
     if debate.ended or phase is None:
         return debate.ended is not None
-    if (
-        debate.paused
-        or find_quorum_shortfall(debate)
-        or due_slots(debate)
-        or build_fallback_round_plan(debate)
-    ):
+    is_held = debate.paused or find_quorum_shortfall(debate)
+    if is_held or due_slots(debate) or build_fallback_round_plan(debate):
         return False
     decides = phase.is_judgment or phase.participants == "synthesizer"
     return not decides and not find_unheard(debate) and next_phase(debate, find_talk_end(debate)) is not None

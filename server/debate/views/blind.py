@@ -4,6 +4,7 @@ A client that may write the caller's turn cannot be told from another one, so th
 caller's own answers are in. The record has them all the time, and so has its export as JSON.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from server.debate.ballots.waves import is_private_ballot
@@ -42,13 +43,13 @@ def find_private_ballots(debate: Debate) -> frozenset[AnswerKey]:
     return frozenset((b.round, b.seat, b.slot_index) for b in cast if is_private_ballot(b.slot_index))
 
 
-def is_blind(event: Event, blind: frozenset[AnswerKey]) -> bool:
+def is_blind(event: Event, blind: Collection[AnswerKey]) -> bool:
     return isinstance(event, SlotEvent) and (event.round, event.seat, event.slot_index) in blind
 
 
 def list_blind_seats(debate: Debate) -> list[str]:
-    """Who has answered what is not shown yet."""
-    blind = find_blind_answers(debate)
+    """Who has answered what is shown when the round is complete: not private ballots, which are shown at the end."""
+    blind = {key for key in find_blind_answers(debate) if not is_private_ballot(key[2])}
     return list(dict.fromkeys(answer.seat for answer in debate.answers if is_blind(answer, blind)))
 
 

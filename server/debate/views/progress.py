@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.decide import pending_calls
@@ -40,16 +41,19 @@ def build_progress(debate: Debate) -> Progress:
 
 
 def describe_progress(now: Progress, before: Progress | None, loading: str = "") -> str:
-    """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 6".
+    """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 10".
 
     `loading`: the library that is being loaded, before anybody can be asked.
     """
     known = before or now
-    news = [
-        f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}"
-        for keys, verb in ((now.answered - known.answered, "answered"), (now.failed - known.failed, "failed"))
-        if keys
-    ]
+    answered = now.answered - known.answered
+    voted = {key for key in answered if is_private_ballot(key[2])}
+    kinds = (
+        (voted, "voted in private"),
+        (answered - voted, "answered"),
+        (now.failed - known.failed, "failed"),
+    )
+    news = [f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}" for keys, verb in kinds if keys]
     if not news and (loading or now.asked):
         news = [f"Loading {loading}" if loading else f"Waiting for {format_seats(now.asked)}"]
     return ", ".join((*news, f"{now.done} of {now.expected}"))

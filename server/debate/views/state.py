@@ -1,5 +1,6 @@
 """The state of a debate: participants, progress, outcome, usage, and the turns that the caller is to write."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import CALLER, AnySeatKind, Debater
@@ -65,6 +67,9 @@ class UsageSum(BaseModel):
     cost_usd: str
     calls_of_unknown_cost: int
 
+
+MOST_POSITIONS = 4
+"""How many positions the example of a ballot names."""
 
 TURN_HEADING = "# Your turn"
 """What separates the record in the prompt of a caller's turn from what the seat is to do."""
@@ -192,9 +197,13 @@ def status_reason(debate: Debate) -> str:
         return f"on request: {quote_heading(paused.reason)}" if is_reason_given(paused) else paused.reason
     if status(debate) != "waiting":
         return ""
-    hidden = list_blind_seats(debate)
-    until = f" What was written by {', '.join(hidden)} is shown when the round is complete." if hidden else ""
-    return format_wait_reason(pending_calls(debate)) + until
+    awaited = pending_calls(debate)
+    told = [format_wait_reason(awaited)]
+    if hidden := list_blind_seats(debate):
+        told.append(f"What was written by {', '.join(hidden)} is shown when the round is complete.")
+    if any(is_private_ballot(call.slot_index) for call in awaited):
+        told.append("Private ballots are shown when the debate has ended.")
+    return " ".join(told)
 
 
 def is_reason_given(paused: Paused) -> bool:
@@ -250,6 +259,15 @@ def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
             )
         )
     return turns
+
+
+def describe_awaited_text(debate: Debate) -> str:
+    """What the text of the turn that is to be written next holds, where that is a private ballot; "" for others."""
+    if not is_private_ballot(pending_calls(debate)[0].slot_index):
+        return ""
+    shown = [*debate.names[:MOST_POSITIONS], *(["…"] if len(debate.names) > MOST_POSITIONS else []), "none"]
+    beliefs = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: percent" for name in shown)
+    return f' with what is held in private, in JSON: {{"beliefs": {{{beliefs}}}, "position": "a sentence"}}'
 
 
 def describe_task(turn: AwaitedTurn) -> str:

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 from itertools import chain
 
-from server.debate.commands.open import describe_stance_changes
 from server.debate.commands.positions import describe_framing_problem
+from server.debate.commands.setup_warnings import describe_stance_changes
 from server.debate.facts.config import CALLER, AnySeatKind
 from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke, Usage
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost

@@ -173,6 +173,24 @@ def test_never_before_the_second_round_and_only_if_it_was_asked_for() -> None:
 
 
 @stopping
+@pytest.mark.parametrize(
+    ("action", "asked"),
+    [("extend", {"rounds": 1}), ("inject", {"text": "It rains."}), ("challenge", {"text": "And the cost?"})],
+)
+def test_whoever_asks_for_more_or_adds_a_text_gets_another_round(action: str, asked: dict[str, Any]) -> None:
+    def ballot(_: Any) -> dict[str, Any]:
+        return build_ballot("A", percent=99)
+
+    options = {"ballots": "rounds", "stop": "on"}
+    at = simulate(build_setup(max_rounds=4, options=options), task_script({"ballot": ballot})).play_to_round(
+        2
+    )
+    at.intervene(action, **asked)
+    at.play()
+    assert at.debate.talk_round_count == 3
+
+
+@stopping
 def test_a_debate_that_may_end_early_asks_for_ballots_only_where_they_could_end_it() -> None:
     at = simulate(build_setup(max_rounds=4, options={"ballots": "blind", "stop": "on"}))
     at.script = task_script(

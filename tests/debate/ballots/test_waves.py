@@ -8,6 +8,7 @@ import pytest
 from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import open_debate
+from server.debate.commands.requests import DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted
@@ -35,6 +36,7 @@ from tests.support.simulation import (
 pytestmark = pytest.mark.requirement("N1")
 
 P, OPP = "Proponent", "Opponent"
+SIDES = [{"name": P, "stance": "ship"}, {"name": OPP, "stance": "wait"}]
 VOTING_FORMAT, MODES = "full", ("none", "blind", "rounds")
 MARK = "zebra"
 
@@ -298,6 +300,48 @@ def test_what_needs_ballots_asks_for_them() -> None:
         request = build_request(format="verdict", options=options)
         wanted = request.model_copy(update={"options": request.options.model_copy(update={"ballots": None})})
         assert open_debate(wanted, models=["m"], seed=1).ballots == "blind"
+
+
+@pytest.mark.parametrize(
+    ("models", "asked", "expected"),
+    [
+        (["m"], {}, "blind"),
+        (["m"], {"format": "verdict"}, "none"),
+        (["local"], {}, "none"),
+        (["local", "m"], {}, "blind"),
+        (["local"], {"options": {"ballots": "blind"}}, "blind"),
+    ],
+)
+def test_a_second_opinion_asks_for_blind_ballots_unless_no_model_can_give_one(
+    models: list[str], asked: dict[str, Any], expected: str
+) -> None:
+    request = DebateRequest.model_validate({"question": "Ship it?", "debaters": SIDES, **asked})
+    assert open_debate(request, models=models, seed=1).ballots == expected
+
+
+@pytest.mark.requirement("N10")
+@pytest.mark.parametrize(
+    ("options", "calls", "expected"),
+    [
+        ({}, 10, "blind"),
+        ({}, 9, "none"),
+        ({"ballots": "blind"}, 9, "blind"),
+        ({"skip_if_agreed": True}, 9, "blind"),
+    ],
+)
+def test_limits_that_do_not_pay_for_ballots_pay_for_the_talk_unless_ballots_are_asked_for(
+    options: dict[str, Any], calls: int, expected: str
+) -> None:
+    asked = {
+        "question": "Ship it?",
+        "debaters": SIDES,
+        "options": {**options, "limits": {"max_calls": calls}},
+    }
+    setup = open_debate(DebateRequest.model_validate(asked), models=["m"], seed=1)
+    assert setup.ballots == expected
+    end = simulate(setup, task_script({})).play()
+    assert end.debate.verdict is not None
+    assert len(end.debate.turns) == (2 if expected == "blind" and calls < 10 else 4)
 
 
 def test_ballots_that_are_not_asked_for_cannot_end_or_skip_a_debate() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.open import find_setup_warnings
+from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded

@@ -8,10 +8,10 @@ from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import (
     MAX_QUESTION_LENGTH,
     MAX_TOTAL_DOCUMENT_LENGTH,
-    find_setup_warnings,
     open_debate,
 )
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
+from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.config import Debater, Document, JudgePanel
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Opened

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.debate.commands.formats import PHASES
-from server.debate.commands.open import find_setup_warnings
+from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.config import Phase
 from server.debate.facts.errors import InvalidRequestError
 from tests.support.simulation import (

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.open import find_setup_warnings, open_debate
+from server.debate.commands.open import open_debate
+from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed

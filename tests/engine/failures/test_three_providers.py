@@ -75,7 +75,7 @@ def wanted(question: str, wait: int) -> dict[str, Any]:
         "question": question,
         "debaters": DEBATERS,
         "max_rounds": ROUNDS,
-        "options": {"judges": {"models": [FINE]}},
+        "options": {"judges": {"models": [FINE]}, "ballots": "none"},
         "run": True,
         "wait_seconds": wait,
     }
