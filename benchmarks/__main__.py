@@ -7,6 +7,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks labels FILE.csv
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
        python -m benchmarks stopping BELIEFS.csv
+       python -m benchmarks rhetoric MODEL
 """
 
 import sys
@@ -38,6 +39,10 @@ def main() -> None:
             from benchmarks.recorded import stopping  # noqa: PLC0415
 
             stopping.main(rest)
+        case ["rhetoric", *rest]:
+            from benchmarks.recorded import rhetoric  # noqa: PLC0415
+
+            rhetoric.main(rest)
         case ["write", *names]:
             rows.check_names(names)
             rows.write_table(names or rows.USUAL)

@@ -150,6 +150,11 @@ BUILT: dict[str, str] = {
     ),
     "D5": "direct messages between debaters (questions, proposals, critiques), history bounded (100)",
     "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
+    "D14": (
+        "rhetorical observer: concession, rebuttal, synthesis, appeal to authority, appeal to evidence, "
+        "straw man, ad hominem, emotional appeal, each with the span it was seen in; a report over the "
+        "debate"
+    ),
     "D19": "prompt construction by phase, agent, context and history, in one place",
     "N2": (
         "a panel of judges, each in both orders; an inconsistent judge abstains; outcome decided, "
@@ -228,7 +233,7 @@ BUILT: dict[str, str] = {
 
 PARTLY: dict[str, str] = {
     "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
-    "D21": "the events there are, by name and live; hollow-consensus and rhetorical ones come later",
+    "D21": "the events there are, by name and live, rhetorical ones included; hollow-consensus ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
@@ -279,11 +284,6 @@ PLANNED: dict[str, str] = {
         "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
         "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
         "shows each firing"
-    ),
-    "D14": (
-        "rhetorical observer: concession, rebuttal, synthesis, appeal to authority, appeal to evidence, "
-        "straw man, ad hominem, emotional appeal, each with the span it was seen in; a report over the "
-        "debate"
     ),
     "D15": (
         "evidence quality: source reliability, recency, relevance, corroboration, specificity, each "

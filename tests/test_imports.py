@@ -36,6 +36,7 @@ ROOMS: dict[str, str] = {
     "storage": "",
     "storage.sqlite": "storage",
     "debate.arguments": "debate.facts",
+    "debate.documents": "",
     "debate.votes": "debate.facts",
     "debate.ballots": "debate.facts debate.votes",
     "debate.rules": "debate.ballots debate.facts debate.votes",
@@ -44,7 +45,7 @@ ROOMS: dict[str, str] = {
     "signing": "debate.facts redaction storage",
     "debate.analysis": "debate.facts debate.rules",
     "debate.prompts": "debate.arguments debate.ballots debate.facts debate.rules debate.schemas debate.votes",
-    "debate.replies": "debate.ballots debate.facts debate.prompts debate.rules debate.schemas",
+    "debate.replies": "debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas",
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
     "debate.records": (
@@ -171,12 +172,13 @@ LIBRARIES: dict[str, str] = {
 
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
+    "server/debate": 13,  # the rooms of the core
     "server": 16,  # the rooms themselves, and the files that belong to none
 }
 
 PURE = (
     "bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math re "
-    "typing"
+    "typing unicodedata"
 )
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 

@@ -105,6 +105,7 @@ DEBATE_OPTIONS = combine_options(
     click.option("--same-stance", is_flag=True, help="Two debaters may stand for the same."),
     click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
+    click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),
     click.option("--voting", metavar="RULE", help="Consensus: a kind such as majority, or JSON."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
     click.option(
@@ -305,7 +306,7 @@ def run_debate(
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
-    names += ["quorum", "same_stance", "pause_when", "closing_round", "on_window", "voting"]
+    names += ["observer", "quorum", "same_stance", "pause_when", "closing_round", "on_window", "voting"]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}

@@ -16,6 +16,7 @@ from rich.table import Table
 from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
+from server.debate.ballots.rhetoric import describe_observation
 from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts import events, interventions
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
@@ -247,6 +248,14 @@ async def run_and_display(
     return snapshot
 
 
+def print_turn(out: Terminal, snapshot: DebateSnapshot, event: events.Spoke) -> None:
+    colour = SPEAKER_COLOURS[snapshot.debate.names.index(event.seat) % len(SPEAKER_COLOURS)]
+    stance = quote_heading(snapshot.debate.debater(event.seat).stance)
+    target = "" if event.act == "argument" else f", {event.act} to {event.to}"
+    cut = " (cut at the length limit)" if event.cut else ""
+    print_section(out, f"{event.seat} ({stance}){target}{cut}", event.text, f"bold {colour}")
+
+
 def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
     """Print what an event says; nothing for events whose content is in the verdict."""
     match event := name_event(snapshot.debate, event):
@@ -259,11 +268,9 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.PhaseEntered():
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
-            colour = SPEAKER_COLOURS[snapshot.debate.names.index(event.seat) % len(SPEAKER_COLOURS)]
-            stance = quote_heading(snapshot.debate.debater(event.seat).stance)
-            target = "" if event.act == "argument" else f", {event.act} to {event.to}"
-            cut = " (cut at the length limit)" if event.cut else ""
-            print_section(out, f"{event.seat} ({stance}){target}{cut}", event.text, f"bold {colour}")
+            print_turn(out, snapshot, event)
+        case events.Observed():
+            print_section(out, "Observer", describe_observation(snapshot.debate, event))
         case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
             out.print_markdown(markdown.officer_block(event), 2)
         case events.BlockEnded():
@@ -350,7 +357,8 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -
     if count := len(setup.judges.models):
         models = ", ".join(dict.fromkeys(setup.judges.models))
         parts.append(f"{format_count(count, 'judge')} ({models})")
-    officers = {"moderator": setup.moderator, "referee": setup.referee, "synthesizer": setup.synthesizer}
+    names = ("moderator", "referee", "observer", "synthesizer")
+    officers = {name: getattr(setup, name) for name in names}
     parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
     parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]
     out.print_wrapped(", ".join(parts), "  ")

@@ -204,7 +204,7 @@ class DebateManager:
         setup = redact_model(setup, MODEL_FIELDS)
         setup = setup.model_copy(update={"has_predicate": code.terminate_when is not None})
         setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
-        officers = (setup.moderator, setup.referee, setup.synthesizer)
+        officers = (setup.moderator, setup.referee, setup.observer, setup.synthesizer)
         names = find_models(setup)
         await self._check_models((*names, *setup.fallback_models))
         self._models.prepare(names)

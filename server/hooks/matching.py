@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from server.debate.facts.config import Fact
-from server.debate.facts.events import Balloted, Event, Recorded
+from server.debate.facts.events import Balloted, Event, Observed, Recorded
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
@@ -57,7 +57,7 @@ def own_fields(kind: str) -> list[str]:
     [model] = [one for one in models if one.model_fields["kind"].default == kind]
     types = {name: field.annotation for name, field in model.model_fields.items() if name != "kind"}
     names = [name for name, annotation in types.items() if is_scalar(annotation)]
-    derived = (("action", InterventionFact), ("choice", Balloted))
+    derived = (("action", InterventionFact), ("choice", Balloted), ("patterns", Observed))
     return names + [name for name, base in derived if base in model.__mro__]
 
 

@@ -34,7 +34,8 @@ SETUPS: dict[str, events.Opened] = {
     "second opinion": build_setup(debaters=build_debaters(3), max_rounds=2, options={"judges": {"count": 2}}),
     "verdict": build_setup(format="verdict", max_rounds=3),
     "moderated": build_setup(
-        format="verdict", options={"moderator": {"opens": True, "closes": True}, "referee": True}
+        format="verdict",
+        options={"moderator": {"opens": True, "closes": True}, "referee": True, "observer": True},
     ),
     "settle": build_setup(format="settle"),
     "settled by a moderator who opens": build_setup(format="settle", options={"speaking": "moderated"}),
@@ -134,7 +135,7 @@ def share_beliefs(opened: events.Opened, name: str) -> tuple[Share, ...]:
 
 
 def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
-    officer = st.sampled_from(["moderator", "referee", "Proponent"])
+    officer = st.sampled_from(["moderator", "referee", "observer", "Proponent"])
     return [
         build(events.RoundOpened, seat=officer, slot_index=st.just(0)),
         build(events.RoundClosed, seat=officer, slot_index=st.just(1)),
@@ -157,6 +158,7 @@ def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[e
             moved_by=st.none() | st.builds(Citation, seat=any_seat_name(opened), round=ROUNDS),
         ),
         build(events.Judged, margin=st.integers(0, 3)),
+        build(events.Observed, seat=officer, slot_index=st.just(0)),
         build(events.Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
         build(events.Spoke, act=st.sampled_from(["argument", "question", "answer"])),
         build(events.Failed, cause=CAUSES, detail=st.just("x")),

@@ -291,6 +291,22 @@ def play_ballots() -> list[Event]:
     return simulate(opened, task_script({"ballot": ballot})).play().events
 
 
+def play_observed() -> list[Event]:
+    """A debate with an observer, a straw man of two places, and a mark that the accused contests."""
+    turns = {"Proponent": "Żółć: wait until June.", "Opponent": "So never — they say “never”. 日本語で。"}
+
+    def speak(call: Call) -> str:
+        return turns[call.seat] if call.round == 1 else "As I said.\nCONTEST 1: I asked, and did not say so."
+
+    never = {"pattern": "straw man", "speaker": "B", "words": 'they say "never"', "why": "Żółć."}
+    marks = [never | {"of": "A", "original_words": "wait until June"}, never | {"words": "nobody said this"}]
+    script = task_script(
+        {"argument": speak, "observation": lambda c: {"marks": marks if c.round == 1 else []}}
+    )
+    options = {"observer": {"shown": True, "prompt": "Mind the straw men."}}
+    return simulate(build_lettered_setup(format="verdict", options=options), script).play().events
+
+
 def play_skipped() -> list[Event]:
     """A debate whose blind ballots agree."""
     options = {"ballots": "blind", "skip_if_agreed": True}
@@ -347,6 +363,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "without a plan": play_default_plan,
         "oxford": play_oxford,
         "blocks": play_blocks,
+        "observed": play_observed,
         "ballots": play_ballots,
         "skipped": play_skipped,
         "positions": play_positions,

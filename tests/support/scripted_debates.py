@@ -67,7 +67,7 @@ class ScriptedDebates:
         return [request.seat for request in self.requests if request.prompt.summary.task == task]
 
 
-TASKS = ("argument", "ballot", "judgment", "opening", "closing", "audit", "deliverable")
+TASKS = ("argument", "ballot", "judgment", "opening", "closing", "audit", "observation", "deliverable")
 
 
 @asynccontextmanager

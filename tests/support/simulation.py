@@ -84,6 +84,7 @@ def default_script(call: Call) -> ScriptAnswer:
         "ballot": build_ballot("A"),
         "opening": {"next_speakers": ["A", "B"], "briefing": None, "new_angle": None, "done": False},
         "closing": {"summary": f"So far {call.round}.", "status": "CONTINUE", "decision": ""},
+        "observation": {"marks": []},
         "deliverable": {"result": "It is not worth it."},
     }
     return json.dumps(data[call.task]) if call.task in data else text

@@ -25,6 +25,7 @@ HIDDEN: dict[SeatKind, tuple[str, ...]] = {
     "debaters": ("zebra argument", "zebra question", "zebra reply", "zebra ballot"),
     "moderator": ("quokka briefing", "quokka angle", "quokka summary"),
     "referee": ("walrus audit",),
+    "observer": ("vicuna reason",),
     "judges": ("ibex dissent",),
     "synthesizer": ("okapi result",),
 }
@@ -41,6 +42,12 @@ def debater(request: Request) -> str:
     }[request.prompt.summary.task]
 
 
+def observer(request: Request) -> str:
+    ada = request.prompt.summary.positions[0][0]
+    mark = {"pattern": "rebuttal", "speaker": ada, "words": "A zebra", "why": "A vicuna reason."}
+    return json.dumps({"marks": [mark]})
+
+
 def seats() -> dict[str, ScriptedModel]:
     finding = {"verdict": "Found.", "winner": "Ada", "reasoning": "Because.", "margin": 2}
     return {
@@ -54,6 +61,7 @@ def seats() -> dict[str, ScriptedModel]:
             closing={"summary": "A quokka summary.", "status": "CONTINUE"},
         ),
         "referee": build_scripted_model(audit="A walrus audit."),
+        "observer": ScriptedModel(observer),
         **{
             name: replace(build_scripted_model(judgment=finding), name=f"{name}/judge")
             for name in ("x", "y", "z")
@@ -73,6 +81,7 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
     options = {
         "moderator": {"model": "moderator", "opens": True, "closes": True},
         "referee": {"model": "referee"},
+        "observer": {"model": "observer"},
         "synthesizer": {"model": "synthesizer"},
         "judges": {"models": ["x", "y", "z", "other"]},
         "phases": ["argumentation", "cross_examination", "voting", "verdict"],
@@ -107,8 +116,9 @@ async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind:
         }
 
     for other, secrets in HIDDEN.items():
+        is_hidden = other == kind or (kind, other) == ("debaters", "observer")  # it quotes debaters
         for secret in secrets:
-            assert any(secret in text for text in texts) == (other != kind), secret
+            assert any(secret in text for text in texts) == (not is_hidden), secret
     assert not any(by_word[secret] for secret in HIDDEN[kind])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from server.debate.commands import requests
 from server.debate.commands.formats import FORMATS, PHASES, Format
+from server.debate.commands.officers import build_moderator, build_officer, build_readers
 from server.debate.commands.phases import (
     add_closing_round,
     add_last_phases,
@@ -23,7 +24,6 @@ from server.debate.facts.config import (
     Document,
     JudgePanel,
     Moderator,
-    Officer,
     Phase,
     Price,
     Window,
@@ -123,7 +123,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         tags=tuple(options.tags),
         brief=row.brief,
         moderator=moderator,
-        referee=build_officer(options.referee, pool) if options.referee else None,
+        **build_readers(options, pool),
         synthesizer=build_officer(options.synthesizer, pool) if has_deliverable else None,
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
@@ -285,33 +285,6 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     names = Counter(normalize_name(debater.name) for debater in debaters)
     repeated = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
     require(not repeated, f"Names must be unique, and {repeated} are the same. Rename all but one.")
-
-
-def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> Moderator | None:
-    """Return the moderator, if any. It opens rounds where the request does not say what it does."""
-    requested = options.moderator or requests.ModeratorInput()
-    moderated = options.speaking == "moderated"
-    if not (options.moderator or row.has_closing_moderator or moderated):
-        return None
-    closes = row.has_closing_moderator if requested.closes is None else requested.closes
-    opens = (moderated or not closes) if requested.opens is None else requested.opens
-    require(opens or closes, "options.moderator must open rounds, close them, or be left out.")
-    require(opens or not moderated, "options.speaking=moderated needs options.moderator.opens=true.")
-    problem = (
-        f"A moderator who opens the rounds chooses who speaks: leave options.speaking={options.speaking} out,"
-    )
-    is_free = moderated or not (opens and options.speaking)
-    require(is_free, f"{problem} or set options.moderator.opens=false.")
-    require(opens or not requested.tools, "options.moderator.tools needs options.moderator.opens=true.")
-    seat = build_officer(requested, pool).model_dump()
-    return Moderator(**seat, opens=opens, closes=closes)
-
-
-def build_officer(requested: bool | requests.OfficerInput | None, pool: Sequence[str]) -> Officer:
-    officer = requested if isinstance(requested, requests.OfficerInput) else requests.OfficerInput()
-    return Officer(
-        **officer.model_dump(include=set(Officer.model_fields)) | {"model": officer.model or pool[0]}
-    )
 
 
 def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None) -> tuple[Phase, ...]:

@@ -246,6 +246,10 @@ class OfficerInput(Input):
         return {"model": given} if isinstance(given, str) else given
 
 
+class ObserverInput(OfficerInput):
+    shown: Annotated[bool, Field(description="To judges, too")] = False
+
+
 class ModeratorInput(OfficerInput):
     opens: Annotated[bool | None, Field(description="Opens rounds, chooses speakers")] = None
     closes: Annotated[bool | None, Field(description="Sums up, may settle it")] = None
@@ -324,6 +328,7 @@ class OptionsInput(Input):
     moderator: ModeratorInput | None = None
     judges: JudgesInput | None = None
     referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
+    observer: Annotated[bool | ObserverInput, Field(description="Marks rhetoric")] = False
     synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
     output_schema: SchemaDocument | None = None
     ballots: BallotMode | None = None

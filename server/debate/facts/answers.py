@@ -1,11 +1,23 @@
-"""What the answers of seats have in common: what they took, and the slot of a round that they fill."""
+"""What the answers of seats have in common, and what an observer marks in them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from server.debate.facts.config import Count, Dollars, Fact
+from server.debate.facts.config import OBSERVER, Count, Dollars, Fact
 from server.debate.facts.text import clean, collapse_whitespace
+
+Pattern = Literal[
+    "concession",
+    "rebuttal",
+    "synthesis",
+    "appeal_to_authority",
+    "appeal_to_evidence",
+    "straw_man",
+    "ad_hominem",
+    "emotional_appeal",
+]
+"""What is done with words in a turn."""
 
 UsageName = Annotated[str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])]
 
@@ -38,3 +50,46 @@ class SlotFact(Fact):
 
 class Answer(SlotFact):
     usage: Usage
+
+
+class Span(Fact):
+    """Words of a turn: `quote` is its text from `start` to `end`."""
+
+    seat: str
+    round: Count
+    slot_index: Count = 0
+    start: Count
+    end: Count
+    quote: str
+
+
+class Mark(Fact):
+    """A pattern that the observer alleges to be in a turn. What it said is found in the turn by the server."""
+
+    pattern: Pattern
+    said: Span
+    original: Span | None = None  # of a straw man: the words of somebody else that were made into `said`
+    why: str = ""  # the observer's words
+
+
+class Contest(Fact):
+    """What a debater says against a mark on its own turn, apart from what it argues."""
+
+    round: Count  # of the observation
+    number: Count  # of the mark in it, from 0
+    why: str
+
+
+class Observed(Answer):
+    """The rhetoric of a round as the observer alleges it. It steers nothing."""
+
+    kind: Literal["observed"] = "observed"
+    seat: str = OBSERVER
+    marks: tuple[Mark, ...] = ()
+    dropped: Count = 0  # allegations whose words are not in the turn that they name
+    informative: bool = True  # False: the model is too small to see anything
+
+    @property
+    def patterns(self) -> str:
+        """Those marked, each once."""
+        return ", ".join(dict.fromkeys(mark.pattern for mark in self.marks))

@@ -14,7 +14,7 @@ Brief = Literal["advocate", "panel"]
 BallotMode = Literal["none", "blind", "rounds"]
 StopMode = Literal["off", "report", "on"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
-SeatKind = Literal["debaters", "moderator", "referee", "judges", "synthesizer"]
+SeatKind = Literal["debaters", "moderator", "referee", "observer", "judges", "synthesizer"]
 AnySeatKind = SeatKind | Literal["framer"]
 """Those that a debate may hide, and the framer, who cannot be hidden."""
 
@@ -44,7 +44,8 @@ EMBEDDED = "local"
 MAX_PROMPT_LENGTH = 8_000
 """Characters of a seat's prompt, and of any other text that a caller gives for prompts."""
 
-MODERATOR, REFEREE, SYNTHESIZER, FRAMER = "moderator", "referee", "synthesizer", "framer"
+MODERATOR, REFEREE, OBSERVER = "moderator", "referee", "observer"
+SYNTHESIZER, FRAMER = "synthesizer", "framer"
 """Seats besides those of debaters and judges ("judge 1", …)."""
 
 
@@ -112,6 +113,12 @@ class Officer(Fact):
     prompt: str = ""
     replaces_task: bool = False
     tools: tuple[str, ...] = ()  # research servers it may use
+
+
+class Observer(Officer):
+    """The seat that marks rhetoric. Judges read what it alleges only where that was asked for."""
+
+    shown: bool = False
 
 
 class SeatPrompt(Fact):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
-from server.debate.facts.answers import Answer, SlotFact, Usage
+from server.debate.facts.answers import Answer, Contest, Observed, SlotFact, Usage
 from server.debate.facts.beliefs import (
     Agreed,
     Belief,
@@ -30,9 +30,14 @@ from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, 
 from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import InterventionEvent
 
-__all__ = ["Answer", "SlotFact", "Usage"]  # with all that is defined here: one place to import facts from
+__all__ = [
+    "Answer",
+    "Observed",
+    "SlotFact",
+    "Usage",
+]  # with all that is defined here: one place to import facts from
 
-OfficerTask = Literal["framing", "opening", "closing", "audit", "deliverable"]
+OfficerTask = Literal["framing", "opening", "closing", "audit", "observation", "deliverable"]
 Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
@@ -65,6 +70,7 @@ class Opened(Fact):
     brief: config.Brief = "advocate"  # advocates never concede in public; panel members may change their mind
     moderator: config.Moderator | None = None
     referee: config.Officer | None = None
+    observer: config.Observer | None = None
     synthesizer: config.Officer | None = None
     ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
     stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
@@ -148,6 +154,7 @@ class Spoke(Answer):
     to: str = ""  # the addressee of a message or of its answer
     hands_to: str = ""  # the next speaker, where speakers choose
     no_handoff: str = ""  # why the choice is not usable
+    contests: tuple[Contest, ...] = ()  # what it says against marks of the observer
 
 
 class RoundOpened(Answer):
@@ -335,7 +342,8 @@ class Ended(Fact):
         return format_end_cause(self.cause, self.detail)
 
 
-AnswerEvent = PositionsFramed | RoundOpened | Spoke | Audited | RoundClosed | Balloted | Judged | Synthesized
+TalkEvent = RoundOpened | Spoke | Audited | Observed | RoundClosed
+AnswerEvent = PositionsFramed | TalkEvent | Balloted | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost

@@ -6,7 +6,7 @@ names, and for people. All have six letters: no position gets a longer text by i
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
@@ -66,7 +66,7 @@ def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...
     """Draw labels for these debaters, none of which any text of the set-up holds."""
     rows = [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
     documents = (f"{document.title} {document.url} {document.text}" for document in setup.documents)
-    seats = (setup.judges, setup.moderator, setup.referee, setup.synthesizer)
+    seats = (setup.judges, setup.moderator, setup.referee, setup.observer, setup.synthesizer)
     prompts = (seat.prompt for seat in seats if seat)
     phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
     texts = (setup.question, setup.instructions, setup.output_schema, *documents, *prompts, *phases, *rows)
@@ -110,17 +110,41 @@ def _occurs(word: str, text: str) -> bool:
     return any(_is_whole(word, text, found.start()) for found in re.finditer(re.escape(word), text))
 
 
-@lru_cache(maxsize=4096)  # the same turns stand in prompt after prompt
-def _replace(text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]) -> str:
-    pattern, replacements = _compile(names, labels, new)
+def locate_relabelled(debate: Debate, text: str, start: int, end: int) -> tuple[int, int]:
+    """Where a part of `relabel(debate, text)` stands in the text itself; a word that was replaced is in it whole."""
+    setup, shift = debate.setup, 0
+    public = (setup.question, *(d.stance for d in setup.debaters), *(d.text for d in setup.documents))
+    changes = _find_replacements(text, _find_secret_names(debate.names, public), setup.labels, setup.labels)
+    first = last = None
+    for begin, stop, word in changes:
+        shown, shown_end = begin + shift, begin + shift + len(word)
+        if first is None and start < shown_end:
+            first = begin if start >= shown else start - shift
+        if last is None and end <= shown_end:
+            last = stop if end > shown else end - shift
+        shift += len(word) - (stop - begin)
+    return (start - shift if first is None else first), (end - shift if last is None else last)
 
-    def substitute(match: re.Match[str]) -> str:
+
+def _find_replacements(
+    text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]
+) -> Iterator[tuple[int, int, str]]:
+    """(start, end, what takes its place), in order."""
+    pattern, replacements = _compile(names, labels, new)
+    for match in pattern.finditer(text):
         found, start = match[0], match.start()
         whole = (w for w in replacements if found.startswith(w) and _is_whole(w, text, start))
-        word = next(whole, "")
-        return replacements.get(word, "") + found[len(word) :]
+        if word := next(whole, ""):
+            yield start, start + len(word), replacements[word]
 
-    return pattern.sub(substitute, text)
+
+@lru_cache(maxsize=4096)  # the same turns stand in prompt after prompt
+def _replace(text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]) -> str:
+    parts, end = list[str](), 0
+    for start, stop, word in _find_replacements(text, names, labels, new):
+        parts += (text[end:start], word)
+        end = stop
+    return "".join((*parts, text[end:]))
 
 
 @lru_cache(maxsize=256)

@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
+from server.debate.facts.answers import Observed
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
     FRAMER,
     MODERATOR,
+    OBSERVER,
     REFEREE,
     SYNTHESIZER,
     AnySeatKind,
@@ -53,6 +55,7 @@ class Debate:
     handoffs: tuple[events.HandedOff, ...] = ()
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
+    observations: tuple[Observed, ...] = ()
     ballots: tuple[events.Balloted, ...] = ()  # without samples
     samples: tuple[events.Balloted, ...] = ()  # of the baseline
     skipped: TalkSkipped | None = None
@@ -287,7 +290,15 @@ class Debate:
         """Every answer, those of the inherited rounds of a fork included."""
         spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         single = (answer for answer in (self.framed, self.deliverable) if answer)
-        return (*spoken, *self.ballots, *self.samples, *self.judgments, *self.superseded, *single)
+        return (
+            *spoken,
+            *self.observations,
+            *self.ballots,
+            *self.samples,
+            *self.judgments,
+            *self.superseded,
+            *single,
+        )
 
     @cached_property
     def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:
@@ -360,6 +371,7 @@ def seat_kind(seat: str) -> AnySeatKind:
         FRAMER: "framer",
         MODERATOR: "moderator",
         REFEREE: "referee",
+        OBSERVER: "observer",
         SYNTHESIZER: "synthesizer",
     }
     return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from itertools import chain
 
 from server.debate.arguments.points import format_id, split_turn
+from server.debate.ballots.rhetoric import find_contest, list_contestable, list_marks, name_pattern
+from server.debate.facts.answers import Span
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
+from server.debate.prompts import wording
 from server.debate.rules.decide import Call
 
 MAX_DIRECT_MESSAGES = 100
@@ -22,6 +25,7 @@ def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
         if note.to == call.seat and isinstance(note, NoteAdded):
             yield "A note for you alone:\n" + quote_verbatim(note.text)
     yield from render_direct_messages(debate, call)
+    yield from render_own_marks(debate, call)
     yield from render_research(debate, call)
     if call.task == "answer":
         message = find_answered_message(debate, call)
@@ -35,6 +39,40 @@ def render_message(debate: Debate, message: Spoke) -> str:
     (point,) = split_turn(debate, message).points
     name = format_id(point.id, side_labels(debate)[message.seat])
     return f"[{name}]\n{quote_verbatim(relabel(debate, message.text))}"
+
+
+def render_own_marks(debate: Debate, call: Call) -> Iterator[str]:
+    """What the observer alleges of this debater's last turns, which it may contest in this one."""
+    told = list_contestable(debate, call.seat) if call.task == "argument" else ()
+    if told:
+        yield wording.CONTEST_STEPS
+    for number, allegation in enumerate(told, start=1):
+        yield f"{number}. {name_pattern(allegation.mark.pattern)}:\n{quote_words(debate, allegation.mark.said)}"
+        original = allegation.mark.original
+        if original and "debaters" not in debate.setup.hidden_from_seats:
+            yield f"made of what {side_labels(debate)[original.seat]} said:\n{quote_words(debate, original)}"
+
+
+def render_shown_marks(debate: Debate, reading: int) -> Iterator[str]:
+    """What the observer alleges, for judges who are to read it."""
+    observer, labels = debate.setup.observer, side_labels(debate, reading)
+    if not (observer and observer.shown) or "observer" in debate.setup.hidden_from_seats:
+        return
+    allegations = list(list_marks(debate))
+    if allegations:
+        yield wording.OBSERVED_MATERIAL
+    for allegation in allegations:
+        said, original = allegation.mark.said, allegation.mark.original
+        yield f"{labels[said.seat]} in round {said.round}, {name_pattern(allegation.mark.pattern)}:"
+        yield quote_words(debate, said, reading)
+        if original:
+            yield f"made of what {labels[original.seat]} said:\n{quote_words(debate, original, reading)}"
+        if why := find_contest(debate, allegation):
+            yield f"{labels[said.seat]} contests it:\n{quote_verbatim(relabel(debate, why, reading))}"
+
+
+def quote_words(debate: Debate, span: Span, reading: int = 1) -> str:
+    return quote_verbatim(relabel(debate, span.quote, reading))
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:

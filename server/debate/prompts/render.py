@@ -30,7 +30,12 @@ from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
 from server.debate.prompts.ballots import is_blind_call, list_ballot_lines, render_private_steps
-from server.debate.prompts.material import find_answered_message, render_debater_material, render_research
+from server.debate.prompts.material import (
+    find_answered_message,
+    render_debater_material,
+    render_research,
+    render_shown_marks,
+)
 from server.debate.prompts.tool_schemas import Function
 from server.debate.prompts.transcript import (
     describe_record,
@@ -127,6 +132,8 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
             schema = replies.round_plan_schema(debate.names)
         case "closing":
             schema = replies.closing_schema()
+        case "observation":
+            schema = replies.observation_schema(debate.setup.labels)
         case "argument" if find_handoff_mode(debate, call) == "structured":
             schema = replies.handoff_schema(other_debaters(debate, call))
         case "deliverable" if debate.setup.output_schema:
@@ -160,6 +167,8 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         if call.task != "opening" and (tools := find_tools(debate.setup, call.seat, call.task)):
             yield wording.LOOKUP_STEPS.format(tools=", ".join(tools))
         yield from render_research(debate, call)
+        if call.task == "judgment":
+            yield from render_shown_marks(debate, call.reading)
     if not replaces:
         yield from render_steps(debate, call)
     if call.task in ("opening", "closing") and is_in_moderated_block(debate, debate.round_phase(call.round)):
@@ -175,7 +184,7 @@ def find_own_prompt(debate: Debate, seat: str) -> tuple[str, bool]:
     return prompt, replaces and bool(prompt)
 
 
-def render_steps(debate: Debate, call: Call) -> Iterator[str]:
+def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901  (a table of cases)
     """Who the seat is and what it does now. The steps of a phase stand in its heading, which all seats share."""
     match call.task:
         case "argument" | "message" | "answer":
@@ -207,6 +216,8 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:
             yield wording.MODERATOR_CLOSING_STEPS + last
         case "audit":
             yield wording.REFEREE_STEPS
+        case "observation":
+            yield wording.OBSERVER_STEPS
         case "deliverable":
             yield wording.SYNTHESIZER_STEPS
         case _:
@@ -262,8 +273,8 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
         case "closing":
             yield format_legend(debate)
             yield replies.json_instruction("closing")
-        case "framing":
-            yield replies.json_instruction("framing")
+        case "framing" | "observation":
+            yield replies.json_instruction(call.task)
         case "deliverable":
             yield from render_verdict_material(debate)
         case "argument" if handoff_mode := find_handoff_mode(debate, call):

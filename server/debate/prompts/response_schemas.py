@@ -5,10 +5,12 @@ Every string has a maximum length: the grammars of the embedded model need one.
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from server.debate.ballots.rhetoric import MAX_MARKS
+from server.debate.facts.answers import Pattern
 from server.debate.facts.beliefs import BLIND_WAVES, Wave
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
@@ -27,6 +29,8 @@ RESPONSE_TEMPLATES: dict[str, str] = {
     "opening": '{"briefing": "text or null", "new_angle": "text or null", "next_speakers": ["names, in order"], '
     '"done": true or false}',
     "closing": '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "text, or empty"}',
+    "observation": '{"marks": [{"pattern": "its name", "speaker": "a code word", "words": "copied", '
+    '"of": "a code word or null", "original_words": "copied, or null", "why": "in a sentence"}]}',
     "argument": '{"response": "your turn", "next_agent_name": "who speaks next"}',
 }
 
@@ -120,6 +124,18 @@ def round_plan_schema(names: Sequence[str]) -> dict[str, Any]:
         next_speakers={"type": "array", "items": enum_schema(names), "maxItems": 2 * len(names)},
         done={"type": "boolean"},
     )
+
+
+def observation_schema(labels: Sequence[str]) -> dict[str, Any]:
+    mark = object_schema(
+        pattern=enum_schema([pattern.replace("_", " ") for pattern in get_args(Pattern)]),
+        speaker=enum_schema(labels),
+        words=text_schema(600),
+        of=nullable_schema(enum_schema(labels)),
+        original_words=nullable_schema(text_schema(600)),
+        why=text_schema(300),
+    )
+    return object_schema(marks={"type": "array", "items": mark, "maxItems": MAX_MARKS})
 
 
 def closing_schema() -> dict[str, Any]:

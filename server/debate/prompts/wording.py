@@ -135,6 +135,28 @@ REFEREE_STEPS = (
     "not steer the debate."
 )
 
+OBSERVER_STEPS = """\
+You are the observer. Mark what the turns of this round do with words; you judge no position, and steer nothing.
+- concession: gives up a point of its own case, or grants one that was made against it.
+- rebuttal: answers a particular point of another with a reason.
+- synthesis: makes a position out of its own and another's.
+- appeal to authority: somebody's standing in place of a reason, where that person's evidence is not given.
+- appeal to evidence: rests a claim on a source, a figure or a case that could be looked up.
+- straw man: answers another's point in a form that was not said; of and original_words say whose words it is made of.
+- ad hominem: goes against a person in place of a claim.
+- emotional appeal: a feeling in place of a reason.
+What a turn quotes, reports, or names in order to reject it, is not its own. A source whose evidence is given is no \
+authority; harshness about a claim is no ad hominem; a feeling that is a fact of the matter is no appeal to it.
+Copy the words exactly from the turn, at most two sentences. Mark nothing you are unsure of; many turns have no mark."""
+
+OBSERVED_MATERIAL = (
+    "An observer alleges this of the rhetoric of turns. It may be wrong, and does not say who is right:"
+)
+CONTEST_STEPS = (
+    "An observer alleges this of your last turns. Nobody answers for it, and you need not. Where it is wrong, end your "
+    "reply with a line for each, apart from your turn: CONTEST 1: why"
+)
+
 SYNTHESIZER_STEPS = (
     "You are the synthesizer. Write the result of this debate from its transcript: what holds whatever one prefers, "
     "what the choice depends on, the two best points of the minority, and what to check next. Nothing that nobody said."

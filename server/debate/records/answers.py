@@ -64,7 +64,7 @@ def check_asked(debate: Debate, event: SlotEvent, calls: Calls) -> None:
     require(not decides, "the embedded model decides nothing")
 
 
-def check_contents(debate: Debate, event: SlotEvent) -> None:
+def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901  (a table of cases)
     """Check that some reply becomes such an event. Raises InvalidRequestError where none does."""
     match event:
         case Failed():
@@ -86,6 +86,8 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:
             check_deliverable(debate, event)
         case events.Audited():
             require(event.text, "there is no text")
+        case events.Observed():
+            require(event.informative or not event.marks, "its model is too small to see anything")
         case events.Balloted() | HandoffFailed() | Researched():
             pass
         case _:

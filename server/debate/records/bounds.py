@@ -10,7 +10,7 @@ from server.debate.commands.intervene import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOT
 from server.debate.commands.open import MAX_QUESTION_LENGTH
 from server.debate.commands.positions import MAX_STANCE_LENGTH
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
-from server.debate.facts import config, events, interventions
+from server.debate.facts import answers, config, events, interventions
 from server.debate.facts.config import MAX_PROMPT_LENGTH, Fact
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Recorded, Usage
@@ -19,6 +19,7 @@ from server.debate.facts.text import clean
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
 from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LENGTH
+from server.debate.replies.observations import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
 MAX_ENTRIES = 20_000
@@ -66,6 +67,9 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
     events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
     events.Audited: {"text": MAX_TURN_LENGTH},
+    answers.Span: {"quote": MAX_TURN_LENGTH},
+    answers.Mark: {"why": MAX_WHY_LENGTH},
+    answers.Contest: {"why": MAX_WHY_LENGTH},
     events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
     events.Balloted: dict.fromkeys(
         ("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH

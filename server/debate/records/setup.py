@@ -46,6 +46,7 @@ SEAT_INPUTS: dict[str, type[BaseModel]] = {
     "judges": requests.JudgesInput,
     "moderator": requests.ModeratorInput,
     "referee": requests.OfficerInput,
+    "observer": requests.ObserverInput,
     "synthesizer": requests.OfficerInput,
     "limits": requests.LimitsInput,
 }

@@ -30,6 +30,7 @@ from server.debate.replies.extract import (
     shorten_turn,
 )
 from server.debate.replies.handoffs import parse_handoff
+from server.debate.replies.observations import parse_observation, take_contests
 from server.debate.replies.votes import parse_judgment
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
@@ -45,6 +46,7 @@ DECIDING_TASKS = (
     "judgment",
     "ballot",
     "closing",
+    "observation",
 )  # whose answers count only if the whole prompt was read
 
 QUESTION_KINDS = {"yesno": "yes_no", "binary": "yes_no", "open": "open", "": "open"}
@@ -153,7 +155,9 @@ def parse_framing(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[
 def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     mode = find_handoff_mode(debate, call)
     text, to, why = parse_handoff(debate, call, text, reply, mode) if mode else (text, "", "")
-    return parse_text(debate, call, text, reply) | {"hands_to": to, "no_handoff": why}
+    text, contests = take_contests(debate, call.seat, text)
+    fields = {"hands_to": to, "no_handoff": why, "contests": contests}
+    return parse_text(debate, call, text, reply) | fields
 
 
 def parse_text(_debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
@@ -236,6 +240,10 @@ def parse_ballot_reply(debate: Debate, call: Call, text: str, reply: Reply) -> d
     return parse_ballot(debate, call, text, is_informative=reply.informative)
 
 
+def parse_observation_reply(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
+    return parse_observation(debate, text, is_informative=reply.informative)
+
+
 REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "framing": (events.PositionsFramed, parse_framing),
     "argument": (events.Spoke, parse_argument),
@@ -246,5 +254,6 @@ REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "opening": (events.RoundOpened, parse_round_plan),
     "closing": (events.RoundClosed, parse_closing),
     "audit": (events.Audited, parse_text),
+    "observation": (events.Observed, parse_observation_reply),
     "deliverable": (events.Synthesized, parse_deliverable),
 }

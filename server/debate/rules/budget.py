@@ -18,7 +18,7 @@ from server.debate.ballots.waves import (
     list_blind_voters,
     list_later_voters,
 )
-from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, Limits, Phase, Price
+from server.debate.facts.config import CALLER, FRAMER, MODERATOR, OBSERVER, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened, PhaseEntered
 from server.debate.facts.state import Debate, count_passes, find_phase, once, phase_seats
@@ -159,7 +159,8 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     if asks_moderator and moderator and moderator.closes:
         officers += verdict_source(setup) != "moderator"
     waves = count_round_waves(debate, entered) * count_model_seats(debate, debate.names)
-    return waves + turns + officers + (setup.referee is not None and current_model(debate, REFEREE) != CALLER)
+    readers = [REFEREE] * bool(setup.referee) + [OBSERVER] * bool(setup.observer)
+    return waves + turns + officers + count_model_seats(debate, readers)
 
 
 def count_round_waves(debate: Debate, entered: PhaseEntered) -> int:
@@ -351,6 +352,7 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     opens = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
     reviewing = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
     reviewing += count(REFEREE) if setup.referee else 0
+    reviewing += count(OBSERVER) if setup.observer else 0
     leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
     framing = count(FRAMER) if setup.framer else 0
     return (

@@ -17,7 +17,7 @@ speakers, the slots follow from that choice, which is an event of the debate.
 
 Private ballots (`waves`) come before the first turns, after the turns of a round, and with those who decide.
 
-After the turns of a round follow [referee] and [closing moderator], where the debate has them.
+After the turns of a round follow [referee, observer] and [closing moderator], where the debate has them.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,17 @@ from server.debate.ballots.waves import (
     list_later_voters,
 )
 from server.debate.facts.causes import FailureCause
-from server.debate.facts.config import CALLER, FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Phase
+from server.debate.facts.config import (
+    CALLER,
+    FRAMER,
+    MODERATOR,
+    OBSERVER,
+    REFEREE,
+    SYNTHESIZER,
+    Moderator,
+    Officer,
+    Phase,
+)
 from server.debate.facts.events import Balloted, Failed, Opened, Task, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, judge_seats, once, phase_seats, seat_kind
@@ -154,10 +164,12 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
 
 
 def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
-    """The referee, if anybody speaks in the round, and the closing moderator."""
-    audit = ((Slot(REFEREE, 0, "audit"),),) if setup.referee and turn_groups else ()
+    """The referee and the observer, if anybody speaks in the round, and the closing moderator."""
+    audit = (Slot(REFEREE, 0, "audit"),) if setup.referee else ()
+    observation = (Slot(OBSERVER, 0, "observation"),) if setup.observer else ()
+    readers = (*audit, *observation) if turn_groups else ()
     closes = setup.moderator is not None and setup.moderator.closes
-    return (*audit, (CLOSING_SLOT,)) if closes else audit
+    return (*((readers,) if readers else ()), *(((CLOSING_SLOT,),) if closes else ()))
 
 
 def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
@@ -279,13 +291,18 @@ def seat_models(setup: Opened) -> dict[str, str]:
     """The model of every seat in the setup."""
     models = {debater.name: debater.model for debater in setup.debaters}
     models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
-    officers = {
-        FRAMER: setup.framer,
+    officers = {FRAMER: setup.framer, **find_officers(setup)}
+    return models | {name: officer.model for name, officer in officers.items() if officer}
+
+
+def find_officers(setup: Opened) -> dict[str, Moderator | Officer | None]:
+    """The seats beside debaters and judges while the debate is held, by name."""
+    return {
         MODERATOR: setup.moderator,
         REFEREE: setup.referee,
+        OBSERVER: setup.observer,
         SYNTHESIZER: setup.synthesizer,
     }
-    return models | {name: officer.model for name, officer in officers.items() if officer}
 
 
 def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
@@ -294,8 +311,7 @@ def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
         return debater.system_prompt, debater.replaces_task
     if seat == FRAMER:
         return "", False
-    officers = {MODERATOR: setup.moderator, REFEREE: setup.referee, SYNTHESIZER: setup.synthesizer}
-    owner = officers.get(seat) or setup.judges
+    owner = find_officers(setup).get(seat) or setup.judges
     return owner.prompt, owner.replaces_task
 
 
@@ -309,10 +325,9 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
             return setup.judges.tools
         case "moderator":
             return setup.moderator.tools if setup.moderator and task == "opening" else ()
-        case "referee":
-            return setup.referee.tools if setup.referee else ()
-        case "synthesizer":
-            return setup.synthesizer.tools if setup.synthesizer else ()
+        case "referee" | "observer" | "synthesizer":
+            officer = find_officers(setup)[seat]
+            return officer.tools if officer else ()
         case "framer":
             return ()
         case _:

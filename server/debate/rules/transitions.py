@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, assert_never
 
-from server.debate.ballots import convergence
+from server.debate.ballots import convergence, rhetoric
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
@@ -28,6 +28,7 @@ from server.debate.facts.events import (
     HandedOff,
     HandoffFailed,
     Judged,
+    Observed,
     Opened,
     Paused,
     PhaseEntered,
@@ -114,8 +115,7 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case BlockEnded():
             return apply_block_ended(debate, event)
         case PredicateLost() | PromptsComputed() | PromptFunctionsLost() | Agreed():
-            problem = find_course_problem(debate, event)
-            check(not problem, problem)
+            check_fits(find_course_problem(debate, event))
             return apply_course_event(debate, event)
         case TalkSkipped() | Converged():
             check(convergence.is_due(debate, event), "it does not follow from the ballots")
@@ -129,8 +129,7 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case InterventionFact():
             return apply_intervention(debate, event)
         case Paused():
-            problem = breakpoints.find_pause_problem(debate, event)
-            check(not problem, problem)
+            check_fits(breakpoints.find_pause_problem(debate, event))
             return breakpoints.pause(debate, event)
         case Resumed():
             check(debate.paused is not None, "it is not paused")
@@ -143,21 +142,25 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             assert_never(event)
 
 
-def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR0911  (a table of cases)
+def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
     match event:
         case PositionsFramed():
             check_open_slot(debate, event, "framing")
-            problem = framing.find_framing_problem(debate.setup, event)
-            check(not problem, problem)
+            check_fits(framing.find_framing_problem(debate.setup, event))
             return fill_slot(debate, event, framed=event, setup=framing.apply_positions(debate.setup, event))
         case RoundOpened() | Spoke() | Audited() | RoundClosed():
             check_transcript_answer(debate, event)
             turns = (*debate.turns, event) if isinstance(event, Spoke) else debate.turns
             added = (*debate.transcript_events, event)
             return fill_slot(debate, event, transcript_events=added, turns=turns)
+        case Observed():
+            check_open_slot(debate, event, "observation")
+            check_fits(rhetoric.find_observation_problem(debate, event))
+            return fill_slot(debate, event, observations=(*debate.observations, event))
         case Balloted():
             check_open_slot(debate, event, "ballot")
-            return apply_ballot(debate, event)
+            check_fits(convergence.find_ballot_problem(debate, event))
+            return apply_vote(debate, event)
         case Judged():
             check_open_slot(debate, event, "judgment")
             for name in (
@@ -182,12 +185,6 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: PLR09
             return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
-
-
-def apply_ballot(debate: Debate, event: Balloted) -> Debate:
-    problem = convergence.find_ballot_problem(debate, event)
-    check(not problem, problem)
-    return apply_vote(debate, event)
 
 
 def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
@@ -279,8 +276,7 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
     if isinstance(event, OutcomeRecorded):
         check_name(debate, event.truth)
     if isinstance(event, PositionsRevised):
-        problem = framing.find_revision_problem(debate, event)
-        check(not problem, problem)
+        check_fits(framing.find_revision_problem(debate, event))
         return replace(after, setup=framing.revise_positions(debate.setup, event))
     if isinstance(event, TalkConcluded):
         return breakpoints.go_on(after)
@@ -315,6 +311,10 @@ def supersede_votes(debate: Debate) -> Debate:
 def check(condition: bool, message: str) -> None:
     if not condition:
         raise IllegalEvent(message)
+
+
+def check_fits(problem: str) -> None:
+    check(not problem, problem)
 
 
 def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
@@ -355,6 +355,7 @@ def check_turn(debate: Debate, event: Spoke) -> None:
             check(event.act in ("question", "proposal", "critique"), "a message was asked for")
             check(event.to in others, f"no message can go to {event.to}")
     check(not event.hands_to or event.hands_to in others, f"{event.hands_to} cannot speak next")
+    check_fits(rhetoric.find_contest_problem(debate, event))
 
 
 def check_handoff(debate: Debate, event: HandedOff) -> None:

@@ -10,6 +10,7 @@ from server.debate.facts.events import (
     Balloted,
     Ended,
     Event,
+    Observed,
     Paused,
     PhaseEntered,
     Recorded,
@@ -39,6 +40,7 @@ EVENT_NAMES: dict[str, str] = {
     "researched": "research",
     "failed": "agent_error",
     "audited": "agent_message",
+    "observed": "rhetorical_pattern",
     "round_closed": "agent_message",
     "balloted": "vote",
     "judged": "vote",
@@ -67,7 +69,8 @@ ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
 
 def event_names(debate: Debate, event: Event) -> list[str]:
     """The public names of an event, in the order in which they are delivered. `debate`: after it, or later."""
-    names = [EVENT_NAMES[event.kind]]
+    is_plain = isinstance(event, Observed) and not event.marks
+    names = ["agent_message" if is_plain else EVENT_NAMES[event.kind]]
     if find_ended_round(debate, event):
         names.insert(0, PHASE_END)
     return names
@@ -164,7 +167,10 @@ def is_hidden(debate: Debate, event: Event) -> bool:
     hidden = debate.setup.hidden_from_client
     if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
         return True
-    return isinstance(event, AnswerEvent | Researched) and seat_kind(event.seat) in hidden
+    quotes_debaters = isinstance(event, Observed) and "debaters" in hidden
+    return quotes_debaters or (
+        isinstance(event, AnswerEvent | Researched) and seat_kind(event.seat) in hidden
+    )
 
 
 def build_receipt(stored: StoredDebate) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
+from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import Debater, SeatKind
@@ -25,6 +26,7 @@ from server.debate.views.state import (
     framing_line,
     is_visible,
     known_debaters,
+    shows_marks,
     status_reason,
     visible_lookups,
 )
@@ -85,6 +87,8 @@ def round_lines(debate: Debate, round_number: int) -> list[str]:
     for ballot in ballots:
         if ballot.wave != "blind":
             lines += [f"\n*{describe_ballot(ballot)}*", *lookup_lines(debate, ballot)]
+    seen = [one for one in debate.observations if one.round == round_number and shows_marks(debate)]
+    lines += [f"\n### Observer\n\n{describe_observation(debate, observed)}" for observed in seen]
     instructions = debate.find_interventions(InstructionGiven)
     lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
     for judged in visible_judgments(debate):
@@ -229,6 +233,7 @@ def format_report(found: Report) -> str:
     parts += section("Ballots", found.ballots)
     parts += section("Private ballots", list_belief_lines(found.beliefs))
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
+    parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)

@@ -8,7 +8,7 @@ import json
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from server.debate.facts import events
+from server.debate.facts import answers, events
 from server.debate.facts.config import Fact
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, replace, seat_kind
@@ -24,6 +24,9 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     events.RoundOpened: ("briefing", "new_angle"),
     events.RoundClosed: ("summary", "decision"),
     events.Audited: ("text",),
+    answers.Span: ("quote",),
+    answers.Mark: ("why",),
+    answers.Contest: ("why",),
     events.Balloted: ("position", "would_check", "new_point", "open_point"),
     events.Judged: ("verdict", "reasoning", "common_position", "would_change"),
     events.Synthesized: ("text",),
@@ -34,6 +37,14 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     events.Paused: ("reason",),
 }
 """The fields with words of models, also where the server quotes them in its own. `Concluded` is in names already."""
+
+MODEL_PARTS: dict[type[Fact], tuple[str, ...]] = {
+    events.Researched: ("lookups",),
+    events.Spoke: ("contests",),
+    answers.Observed: ("marks",),
+    answers.Mark: ("said", "original"),
+}
+"""The fields with parts that hold words of models."""
 
 
 def name_event(debate: Debate, event: E, reading: int = 1) -> E:
@@ -48,8 +59,12 @@ def name_event(debate: Debate, event: E, reading: int = 1) -> E:
         named = name_sides(debate, text, reading)
         if named != text:
             changes[name] = named
-    if isinstance(event, events.Researched):
-        changes["lookups"] = tuple(name_event(debate, lookup, reading) for lookup in event.lookups)
+    for name in MODEL_PARTS.get(type(event), ()):
+        parts = getattr(event, name)
+        if isinstance(parts, Fact):
+            changes[name] = name_event(debate, parts, reading)
+        elif parts:
+            changes[name] = tuple(name_event(debate, part, reading) for part in parts)
     if isinstance(event, events.Synthesized) and debate.setup.output_schema and changes:
         changes["text"] = name_json(debate, event.text)
     return event.model_copy(update=changes) if changes else event

@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from server.debate.ballots.rhetoric import build_rhetoric
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Fact, SeatKind
+from server.debate.facts.config import FRAMER, MODERATOR, OBSERVER, REFEREE, SYNTHESIZER, Fact, SeatKind
 from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
 from server.debate.views.names import name_debate
-from server.debate.views.state import count_failures, is_visible
+from server.debate.views.state import count_failures, is_visible, shows_marks
 from server.debate.views.verdict import Turn, build_moderator_decision, visible_judgments, visible_turns
 
 T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
@@ -21,6 +22,7 @@ ANSWER_TASKS = {
     "round_opened": "opening",
     "round_closed": "closing",
     "audited": "audit",
+    "observed": "observation",
     "balloted": "ballot",
     "judged": "judgment",
     "synthesized": "deliverable",
@@ -53,11 +55,17 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
             turn.model_dump(exclude_defaults=True) for turn in held(visible_turns(debate, round_number))
         ],
         "audits": [audit.text for audit in held(debate.audits, "referee")],
+        "marks": [row for row in list_mark_rows(debate) if row["said"]["round"] == round_number],
         "closings": dump(held(debate.round_summaries, "moderator"), "summary", "settled", "decision"),
         "ballots": [build_ballot(ballot) for ballot in ballots],
         "judgments": dump(judgments, "seat", "slot_index", "winner", "margin", "verdict", "reasoning"),
         "failures": dump(held(debate.all_failures), "seat", "slot_index", "cause", "detail"),
     }
+
+
+def list_mark_rows(debate: Debate) -> list[dict[str, Any]]:
+    """What the observer alleges, if clients may see it."""
+    return build_rhetoric(debate)["marks"] if shows_marks(debate) else []
 
 
 def build_ballot(ballot: events.Balloted) -> dict[str, Any]:
@@ -115,7 +123,9 @@ def failed_task(debate: Debate, failure: events.Failed) -> str:
     wants = debate.round_phase(failure.round).wants
     if failure.seat in debate.names or wants == "ballot":
         return "answer" if wants == "message" and failure.slot_index else wants
-    return {REFEREE: "audit", SYNTHESIZER: "deliverable"}.get(failure.seat, "judgment")
+    return {REFEREE: "audit", OBSERVER: "observation", SYNTHESIZER: "deliverable"}.get(
+        failure.seat, "judgment"
+    )
 
 
 def answered_task(answer: events.AnswerEvent | events.Researched) -> str:
@@ -145,4 +155,6 @@ def build_analysis(debate: Debate) -> dict[str, Any]:
         | {what: sum(fact.round == entered.round for fact in facts) for what, facts in counted.items()}
         for entered in debate.rounds
     ]
-    return {"rounds": rounds, "debaters": debaters, "judges": judges}
+    found = {"rounds": rounds, "debaters": debaters, "judges": judges}
+    is_observed = debate.setup.observer is not None and shows_marks(debate)
+    return found | ({"rhetoric": build_rhetoric(name_debate(debate))} if is_observed else {})

@@ -91,6 +91,11 @@ def is_visible(debate: Debate, seat_kind: AnySeatKind) -> bool:
     return seat_kind not in debate.setup.hidden_from_client
 
 
+def shows_marks(debate: Debate) -> bool:
+    """Whether clients may see what the observer alleges, with the words of debaters that it is about."""
+    return is_visible(debate, "observer") and is_visible(debate, "debaters")
+
+
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     known = [Decimal(usage.cost_usd) for usage in usages if usage.cost_usd]
     calls = sum(usage.model != CALLER for usage in usages)

@@ -13,6 +13,7 @@ from server.debate.analysis.confidence import (
     describe_outcome,
 )
 from server.debate.ballots.report import Beliefs, build_beliefs
+from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
@@ -30,6 +31,7 @@ from server.debate.views.state import (
     is_visible,
     known_debaters,
     moderator_summary,
+    shows_marks,
     status_reason,
     sum_usage,
     visible_lookups,
@@ -89,6 +91,7 @@ class Verdict(BaseModel):
     ballots: list[str] = []
     beliefs: Beliefs = Beliefs()
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
+    rhetoric: Annotated[list[str], Field(description="As alleged by the observer")] = []
     dissent: list[str] = []
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
     deliverable: Annotated[
@@ -227,10 +230,12 @@ def build_verdict(debate: Debate) -> Verdict:
     result, problem = find_deliverable(debate)
     cautions = [*find_verdict_caps(debate), *find_verdict_warnings(debate)] if found or result else []
     beliefs = build_beliefs(debate) if is_visible(debate, "debaters") and (found or result) else Beliefs()
+    rhetoric = list_rhetoric_lines(debate) if shows_marks(debate) and (found or result) else []
     if found is None:
         headline = build_headline(debate) if result or problem else ""
         return Verdict(
             headline=headline,
+            rhetoric=rhetoric,
             beliefs=beliefs,
             cautions=cautions,
             deliverable=result,
@@ -257,6 +262,7 @@ def build_verdict(debate: Debate) -> Verdict:
         ballots=ballots,
         beliefs=beliefs,
         baseline=describe_baseline(debate) if is_visible(debate, "debaters") else "",
+        rhetoric=rhetoric,
         dissent=list_dissent(debate, found),
         cautions=cautions,
         deliverable=result,

@@ -28,6 +28,7 @@ _JSON_TASKS: dict[str, str] = {
 _PROSE_TASKS: dict[str, tuple[str, str]] = {
     "answer": ("Answer that.", ""),
     "audit": ("Which claim in it needs evidence?", "The claim that needs evidence is that"),
+    "observation": ("Which words in it go against a person?", "In this round"),
     "closing": ("Sum up in one sentence what was said.", "In this round it was said that"),
     "deliverable": ("Write a short report on what the debate showed.", "The debate showed that"),
     "message": (
@@ -41,7 +42,7 @@ _PROSE_TASKS: dict[str, tuple[str, str]] = {
 }
 """(instruction, the start of the answer) by task."""
 
-_ONE_SENTENCE_TASKS = ("closing", "message", "opening")
+_ONE_SENTENCE_TASKS = ("closing", "message", "observation", "opening")
 MAX_SENTENCE_TOKENS = 50  # tokens
 
 AGREEMENT_WORDS = ("for", "pro", "yes", "in favour", "in favor", "support", "affirmative", "agree")
@@ -86,7 +87,7 @@ def build_body(request: Request) -> tuple[dict[str, Any], str]:
     return body | _SAMPLING_PARAMETERS, prefill
 
 
-def compose_reply(
+def compose_reply(  # noqa: C901  (a table of cases)
     request: Request, text: str, prefill: str = "", *, cut: bool = False
 ) -> tuple[str, tuple[FunctionCall, ...]]:
     """The text in the form of the task, with the values that are not left to the model."""
@@ -106,6 +107,8 @@ def compose_reply(
             values = {"briefing": text, "new_angle": None, "next_speakers": speakers, "done": False}
         case "closing":
             values = {"summary": text, "status": "CONTINUE", "decision": ""}
+        case "observation":  # it sees nothing
+            values = {"marks": []}
     if schema is not None:
         return (json.dumps(values) if values else text), ()
     if to and summary.task == "argument":

@@ -10,18 +10,22 @@ from mcp import Client
 
 from benchmarks.crashes.kills import KillableServer
 from server.debate.commands.formats import FORMATS
-from server.debate.facts.events import Audited, RoundClosed, RoundOpened
+from server.debate.facts.events import Audited, Observed, RoundClosed, RoundOpened
 from server.debate.rules.decide import pending_calls
 from server.engine.database.store import DebateSnapshot
 from tests.support.client_calls import call
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]
 
-Led = RoundOpened | RoundClosed | Audited
+Led = RoundOpened | RoundClosed | Audited | Observed
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "verdict": {"moderator": {"opens": True}},
-    "round_robin": {"referee": True, "output_schema": {"type": "object", "required": ["x"]}},
+    "round_robin": {
+        "referee": True,
+        "observer": True,
+        "output_schema": {"type": "object", "required": ["x"]},
+    },
     "handoff": {"handoff": "tool"},
 }
 CHANGES = 4
@@ -89,7 +93,8 @@ def repeated(snapshot: DebateSnapshot) -> list[Any]:
     spoken = [(turn.round, turn.seat, turn.slot_index) for turn in debate.turns]
     judged = [(found.round, found.seat, found.slot_index) for found in debate.judgments]
     voted = [(ballot.round, ballot.seat, "ballot") for ballot in debate.ballots]
-    led = [(fact.round, fact.seat, fact.kind) for fact in debate.transcript_events if isinstance(fact, Led)]
+    beside = (*debate.transcript_events, *debate.observations)
+    led = [(fact.round, fact.seat, fact.kind) for fact in beside if isinstance(fact, Led)]
     handed = [(made.round, made.seat, made.kind) for made in debate.handoffs]
     return [key for key, times in Counter([*spoken, *judged, *voted, *led, *handed]).items() if times > 1]
 

@@ -1,0 +1,1 @@
+"""Documents: what debaters quote of them, whether it is there, and where."""

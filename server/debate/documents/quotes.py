@@ -1,0 +1,219 @@
+"""Quotes of documents in a text: “…” (doc 1). Whether the document holds them, and where.
+
+A quote is found only if all of it stands there, from word to word, apart from typography (`folding`). It may leave
+words out where it says so with an ellipsis: each part of it then has to follow soon on the one before.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from server.debate.documents.folding import FoldedText, fold, fold_document
+
+FEWEST_WORDS = 4
+"""A shorter quote is not looked up: it is a term, or found anywhere."""
+
+LONGEST_GAP = 2_000
+"""Characters that an ellipsis may stand for."""
+
+MOST_QUOTES = 200
+"""Of one text; further ones are not looked up."""
+
+REFERENCE = re.compile(
+    r"[(\[（［【]\s*"
+    r"(?:docs?|documents?|dokumente?|dok|documentos?|documenti|документ|док|文档|文檔|文件|文書|資料|문서)"
+    r"\.?\s*(?:no\.?|nr\.?|#|№)?\s*(?P<number>\d{1,4})(?!\d)"
+    r"[^()\[\]（）［］【】\n]{0,60}[)\]）］】]",
+    re.IGNORECASE,
+)
+
+_OPENERS = {
+    "''": ("``",),
+    "”": ("“", "„", "‟", "〝", "”"),
+    "“": ("„",),
+    '"': ('"',),
+    "＂": ("＂",),
+    "»": ("«", "»"),
+    "«": ("»",),
+    "›": ("‹", "›"),
+    "‹": ("›",),
+    "’": ("‘", "‚"),
+    "‘": ("‚",),
+    "'": ("'",),
+    "」": ("「",),
+    "』": ("『",),
+    "｣": ("｢",),
+    "〞": ("〝",),
+    "〟": ("〝",),
+}
+"""What a quotation that ends with this mark begins with, in the languages that use it."""
+
+_BEFORE_REFERENCE = re.compile(r"[\s.,;:!?*_]{0,4}$")
+_BEFORE_QUOTE = frozenset(" \t\n([{（—–-:/*_")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_ELLIPSIS = re.compile(r"\s*(?:\[\s*\.\.\.\s*\]|\(\s*\.\.\.\s*\)|\.\.\.)\s*")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quotation of a text that names a document: from `start`, its first mark, to the end of the reference."""
+
+    text: str
+    document: int  # as the reference has it, from 1
+    start: int
+    end: int
+    wider: str = ""  # what it is if an earlier mark begins it; "" where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a document holds a quote, in characters."""
+
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=1024)
+def find_quotes(text: str) -> tuple[Quote, ...]:
+    """The quotations of a text that a reference to a document follows; short ones are left out."""
+    found, last = list[Quote](), 0
+    for reference in REFERENCE.finditer(text):
+        quote = _find_quote(text, last, reference)
+        last = reference.end()
+        if quote and (is_long_enough(quote.text) or is_long_enough(quote.wider)):
+            found.append(quote)
+    return tuple(found[:MOST_QUOTES])
+
+
+def is_long_enough(text: str) -> bool:
+    """Whether a quote is looked up. Where words are not set apart, two characters count as one."""
+    unspaced = len(_UNSPACED.findall(text))
+    return len(_UNSPACED.sub(" ", text).split()) + unspaced // 2 >= FEWEST_WORDS
+
+
+def _find_quote(text: str, begin: int, reference: re.Match[str]) -> Quote | None:
+    """The quotation that ends just before a reference. `begin`: the end of the reference before it."""
+    before = text[begin : reference.start()]
+    before = before[: len(before) - len(_match_end(before))]
+    closer = next((mark for mark in _OPENERS if before.endswith(mark)), "")
+    inside = before[: len(before) - len(closer)]
+    openers = _list_openers(inside, closer) if closer else []
+    if not openers:
+        return None
+    paragraph = max((gap.end() for gap in _PARAGRAPH.finditer(inside)), default=0)
+    first = _find_opener(inside, closer, paragraph)
+    size = len(_OPENERS[closer][0])
+    return Quote(
+        text=inside[first + size :].strip(),
+        document=int(reference["number"]),
+        start=begin + first,
+        end=reference.end(),
+        wider=inside[openers[0] + size :].strip() if openers[0] < first else "",
+    )
+
+
+def _match_end(text: str) -> str:
+    found = _BEFORE_REFERENCE.search(text)
+    return found[0] if found else ""
+
+
+def _list_openers(text: str, closer: str) -> list[int]:
+    """Where a quotation that ends with this mark may begin."""
+    found = (match.start() for mark in _OPENERS[closer] for match in re.finditer(re.escape(mark), text))
+    return sorted(index for index in found if closer not in _OPENERS[closer] or _may_open(text, index))
+
+
+def _may_open(text: str, index: int) -> bool:
+    """Whether a mark that opens and closes stands where quotations begin. Apostrophes look like it, too."""
+    return index == 0 or text[index] not in "\"'”»›＂" or text[index - 1] in _BEFORE_QUOTE
+
+
+def _find_opener(text: str, closer: str, begin: int) -> int:
+    """The first mark since `begin` that is still open at the end; else the last that may open a quotation.
+
+    The first: words before an inner quotation are not to pass for a part of what was found.
+    """
+    openers = _list_openers(text, closer)
+    is_open = list[int]()
+    for match in re.finditer("|".join(map(re.escape, (closer, *_OPENERS[closer]))), text):
+        index = match.start()
+        if index < begin:
+            continue
+        is_end = text[index:].startswith(closer) and text[index + 1 : index + 2] in ("", *" \t\n.,;:!?)]")
+        if index in openers and not (is_open and is_end):
+            is_open.append(index)
+        elif match[0] == closer and is_open and not _is_apostrophe(text, index):
+            is_open.pop()
+    return is_open[0] if is_open else openers[-1]
+
+
+def _is_apostrophe(text: str, index: int) -> bool:
+    return text[index] in "'’" and text[index - 1].isalnum() and text[index + 1 : index + 2].isalnum()
+
+
+def find_quote(quote: Quote, document: str) -> Span | None:
+    """Where a document holds a quote; None where it does not."""
+    readings = (reading for reading in (quote.text, quote.wider) if is_long_enough(reading))
+    return next(filter(None, (find_span(reading, document) for reading in readings)), None)
+
+
+@lru_cache(maxsize=8192)  # the same turns stand in prompt after prompt
+def find_span(quoted: str, document: str) -> Span | None:
+    """Where a document holds these words; None where it does not."""
+    folded = fold(quoted)
+    # A full stop or comma before the closing mark may be that of the sentence around it.
+    for candidate in dict.fromkeys((folded, folded[:-1].rstrip() if folded[-1:] in (".", ",") else folded)):
+        for version in fold_document(document):
+            if found := _find_whole(candidate, version.text) or _find_parts(candidate, version.text):
+                return _build_span(version, *found)
+    return None
+
+
+def _build_span(version: FoldedText, start: int, end: int) -> Span:
+    return Span(version.find_place(start), version.find_place(end - 1) + 1)
+
+
+def _find_whole(quoted: str, document: str) -> tuple[int, int] | None:
+    start = next(_list_places(quoted, document), None) if quoted else None
+    return None if start is None else (start, start + len(quoted))
+
+
+def _find_parts(quoted: str, document: str) -> tuple[int, int] | None:
+    """Where a quote with ellipses stands: every part has enough words, and follows the one before."""
+    parts = [part for part in _ELLIPSIS.split(quoted) if part]
+    if parts == [quoted] or not parts or not all(map(is_long_enough, parts)):
+        return None
+    for start in _list_places(parts[0], document):
+        end = start + len(parts[0])
+        for part in parts[1:]:
+            following = next(_list_places(part, document, end, end + LONGEST_GAP + len(part)), None)
+            if following is None:
+                break
+            end = following + len(part)
+        else:
+            return start, end
+    return None
+
+
+def _list_places(quoted: str, document: str, begin: int = 0, end: int | None = None) -> Iterator[int]:
+    """Where a document holds a folded quote as whole words and numbers."""
+    start = document.find(quoted, begin, end)
+    while start >= 0:
+        stop = start + len(quoted)
+        if not (
+            _is_cut(document[max(start - 2, 0) : start], quoted[0])
+            or _is_cut(document[stop : stop + 2][::-1], quoted[-1])
+        ):
+            yield start
+        start = document.find(quoted, start + 1, end)
+
+
+def _is_cut(outside: str, edge: str) -> bool:
+    """Whether a word or number goes on. `outside`: the two characters next to its edge, the nearest last."""
+    if edge.isdigit() and outside[-1:] in (".", ",") and outside[:1].isdigit():
+        return len(outside) > 1
+    return outside[-1:].isalnum() and edge.isalnum() and not _UNSPACED.match(outside[-1] + edge)

@@ -1,0 +1,395 @@
+"""The observer marks rhetoric: the server finds the words, the accused may contest them, judges do not read it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.recorded.rhetoric_cases import CASES, Case
+from server.debate.ballots.rhetoric import list_marks
+from server.debate.commands.requests import ObserverInput
+from server.debate.facts.answers import Mark, Observed, Span
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.prompts.render import render
+from server.debate.records.verify import verify_record
+from server.debate.replies.extract import Reply
+from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.views.events import build_event_row, is_hidden
+from server.debate.views.markdown import render_transcript, render_verdict
+from server.debate.views.rounds import build_analysis, build_round, list_tasks
+from server.debate.views.verdict import build_verdict
+from tests.support import simulation
+
+pytestmark = pytest.mark.requirement("D14")
+
+BOB, ADA = ("Bob", "wait"), ("Ada", "rewrite it")
+TEAM = [{"name": name, "stance": stance} for name, stance in (BOB, ADA)]
+
+
+def allege(**fields: Any) -> dict[str, Any]:
+    usual = {"pattern": "ad hominem", "speaker": "B", "words": "", "of": None, "original_words": None}
+    return {**usual, "why": "It goes against him.", **fields}
+
+
+def observe(
+    turns: dict[str, str], *marks: dict[str, Any], rounds: int = 1, **options: Any
+) -> simulation.DebateSimulation:
+    """A debate of Bob (A) and then Ada (B) in which the observer alleges these marks in round 1."""
+    opened = simulation.build_setup(
+        format="verdict", debaters=TEAM, max_rounds=rounds, options={"observer": True, **options}
+    )
+    script = simulation.task_script(
+        {
+            "argument": lambda call: turns[call.seat] if call.round == 1 else turns.get("later", "More."),
+            "observation": lambda call: {"marks": list(marks) if call.round == 1 else []},
+        }
+    )
+    return simulation.simulate(opened, script)
+
+
+def hold_case(case: Case, **changes: str) -> simulation.DebateSimulation:
+    fields = {"words": case.words, "original_words": case.original or None} | changes
+    of = "A" if case.original else None
+    mark = allege(pattern=case.pattern.replace("_", " "), of=of, **fields)
+    return observe({"Bob": case.before, "Ada": case.turn}, mark)
+
+
+def retype(words: str) -> str:
+    """The same words with other white space, quotation marks and dashes."""
+    return "“" + words.replace(" ", "  ").replace("'", "\u2019").replace("-", "\u2013") + "”"
+
+
+def mutate(words: str) -> str:
+    """The words with another letter in the middle."""
+    middle = next(i for i, c in enumerate(words) if c.isalnum() and i >= len(words) // 2)
+    return words[:middle] + ("x" if words[middle] != "x" else "y") + words[middle + 1 :]
+
+
+def test_there_are_four_of_each_pattern_and_four_near_misses() -> None:
+    counts: dict[tuple[str, bool], int] = {}
+    for case in CASES:
+        counts[case.pattern, case.is_positive] = counts.get((case.pattern, case.is_positive), 0) + 1
+        assert case.words in case.turn
+        assert case.original in case.before
+    assert len(counts) == 16
+    assert set(counts.values()) == {4}
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.is_positive], ids=lambda c: f"{c.pattern} {c.words[:20]}"
+)
+def test_what_is_alleged_is_recorded_with_its_exact_place(case: Case) -> None:
+    original = {"original_words": retype(case.original)} if case.original else {}
+    at = hold_case(case, words=retype(case.words), **original).play()
+    (mark,) = at.debate.observations[0].marks
+    assert (mark.pattern, mark.said.quote.rstrip("."), mark.said.seat) == (
+        case.pattern,
+        case.words.rstrip("."),
+        "Ada",
+    )
+    assert case.turn[mark.said.start : mark.said.end] == mark.said.quote
+    if case.original:
+        assert mark.original
+        assert (mark.original.seat, mark.original.round) == ("Bob", 1)
+        assert case.before[mark.original.start : mark.original.end] == mark.original.quote
+    name = case.pattern.replace("_", " ")
+    assert build_verdict(at.debate).rhetoric == [f"Ada, of 1 turns, as the observer alleges: {name} in 1"]
+    rhetoric = build_analysis(at.debate)["rhetoric"]
+    assert rhetoric["debaters"]["Ada"] == {"turns": 1, "patterns": {case.pattern: 1}}
+    assert rhetoric["marks"][0]["said"]["quote"] == mark.said.quote
+    assert rhetoric["marks"][0]["alleged_by"] == "observer"
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if not c.is_positive], ids=lambda c: f"{c.pattern} {c.words[:20]}"
+)
+def test_no_word_makes_a_pattern_that_the_observer_does_not_see(case: Case) -> None:
+    at = observe({"Bob": case.before, "Ada": case.turn}).play()
+    assert at.debate.observations == (
+        Observed(round=1, seen=at.debate.observations[0].seen, usage=at.debate.observations[0].usage),
+    )
+    assert build_verdict(at.debate).rhetoric == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.pattern} {c.is_positive} {c.words[:20]}")
+def test_words_that_are_not_in_the_turn_are_dropped_and_counted(case: Case) -> None:
+    at = hold_case(case, words=mutate(case.words)).play()
+    assert (at.debate.observations[0].marks, at.debate.observations[0].dropped) == ((), 1)
+    assert "Left out: 1 allegation whose words are not in the turns named." in render_transcript(
+        at.debate, at.log
+    )
+    if case.original:
+        at = hold_case(case, original_words=mutate(case.original)).play()
+        assert at.debate.observations[0].dropped == 1
+
+
+TURNS = {"Bob": "Two years are too long.", "Ada": "Bob never shipped anything. Six weeks suffice."}
+AGAINST_BOB = allege(words="Bob never shipped anything.")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        allege(words="Two years are too long."),  # another's words
+        allege(words="Bob never shipped anything.", speaker="A"),
+        allege(words="Bob never shipped anything.", speaker="Cleo"),
+        allege(words="Bob never shipped anything.", pattern="red herring"),
+        allege(words="Bob never shipped anything.", pattern="straw man"),  # of nobody's words
+        allege(
+            words="Bob never", pattern="straw man", of="B", original_words="Six weeks suffice."
+        ),  # of her own
+        allege(words="Bob never", pattern="straw man", of="A", original_words="Six weeks suffice."),
+        allege(words="s."),
+        allege(words=""),
+        allege(words="shipped any"),  # a part of a word
+        allege(words=7),
+        {"pattern": ["ad hominem"]},
+        "ad hominem",
+        None,
+    ],
+)
+def test_an_allegation_that_names_no_such_words_is_dropped(wrong: Any) -> None:
+    observed = observe(TURNS, wrong).play().debate.observations[0]
+    assert (observed.marks, observed.dropped) == ((), 1)
+
+
+def test_keys_patterns_and_speakers_are_read_in_any_spelling() -> None:
+    odd = {"Pattern": "Ad_Hominem", "Speaker": "Ada", "words": "bob never shipped anything", "WHY": "x"}
+    exact = odd | {"words": "Bob never shipped anything"}
+    found = observe(TURNS, odd, exact, exact).play().debate.observations[0]
+    assert [mark.said.quote for mark in found.marks] == ["Bob never shipped anything"]
+    assert found.dropped == 1  # a quote in other case is another text
+
+
+def test_words_are_found_where_the_turn_has_names_and_the_prompt_labels() -> None:
+    turn = "I told Bob so. ADA AND BOB agree; Bob's plan is dead, Bob."
+    shown = allege(words="ADA AND BOB agree; Bob's plan is dead, Bob")
+    at = observe({"Bob": "No.", "Ada": turn}).play_through_round(1)
+    (call,) = [call for call, _ in at.calls_made if call.task == "observation"]
+    prompt = simulation.render_prompt_text(render(replay(at.events[: call.seen]), call))
+    assert "> I told A so. B AND A agree; A's plan is dead, A." in prompt
+    for words in ("B AND A agree; A's plan is dead, A", "A so. B AND A agree", "told A so", shown["words"]):
+        found = observe({"Bob": "No.", "Ada": turn}, allege(words=words)).play().debate.observations[0]
+        (mark,) = found.marks
+        assert turn[mark.said.start : mark.said.end] == mark.said.quote
+        assert mark.said.quote in (
+            "ADA AND BOB agree; Bob's plan is dead, Bob",
+            "Bob so. ADA AND BOB agree",
+            "told Bob so",
+        )
+
+
+def test_a_prompt_names_the_patterns_and_near_misses_and_asks_for_exact_words() -> None:
+    at = observe(TURNS).play()
+    (prompt,) = at.prompts("observer")
+    for pattern in {case.pattern for case in CASES}:
+        assert f"- {pattern.replace('_', ' ')}: " in prompt
+    assert "Copy the words exactly" in prompt
+    (asked,) = [made for call, made in at.calls_made if call.task == "observation"]
+    assert asked.schema
+    assert asked.schema["properties"]["marks"]["items"]["properties"]["speaker"]["enum"] == ["A", "B"]
+
+
+class TestHiding:
+    def texts(self, at: simulation.DebateSimulation, task: str) -> list[str]:
+        return [simulation.render_prompt_text(prompt) for call, prompt in at.calls_made if call.task == task]
+
+    def test_neither_judges_nor_others_read_what_is_alleged(self) -> None:
+        at = observe(TURNS, AGAINST_BOB, rounds=2).play()
+        judges = self.texts(at, "judgment")
+        assert judges
+        assert not any("observer" in text.lower() or "ad hominem" in text for text in judges)
+        bob = [text for text in at.prompts("Bob") if "ad hominem" in text]
+        assert bob == []
+
+    def test_judges_read_it_where_that_is_asked_for_with_turned_labels(self) -> None:
+        at = observe(TURNS, AGAINST_BOB, observer={"shown": True}).play()
+        first, second = self.texts(at, "judgment")
+        assert "B in round 1, ad hominem:\n> A never shipped anything." in first
+        assert "A in round 1, ad hominem:\n> B never shipped anything." in second
+        assert "It may be wrong" in first
+
+    def test_nothing_is_shown_where_nothing_is_alleged_or_the_observer_is_hidden(self) -> None:
+        visibility = {"hide_from_seats": ["observer"]}
+        for at in (
+            observe(TURNS, observer={"shown": True}),
+            observe(TURNS, AGAINST_BOB, observer={"shown": True}, visibility=visibility),
+        ):
+            assert not any("observer" in text for text in self.texts(at.play(), "judgment"))
+
+    @pytest.mark.parametrize("hidden", ["observer", "debaters"])
+    def test_clients_do_not_see_what_is_hidden_from_them(self, hidden: str) -> None:
+        at = observe(TURNS, AGAINST_BOB, visibility={"hide_from_client": [hidden]}).play()
+        assert "rhetoric" not in build_analysis(at.debate)
+        assert build_round(at.debate, 1)["marks"] == []
+        assert build_verdict(at.debate).rhetoric == []
+        assert "ad hominem" not in render_transcript(at.debate, at.log)
+        (entry,) = [entry for entry in at.log if isinstance(entry.event, Observed)]
+        row = build_event_row(at.debate, entry, is_hidden=is_hidden(at.debate, entry.event))
+        assert "marks" not in row
+
+
+class TestContests:
+    LATER = "Six weeks, by the plan.\n\nCONTEST 1: I spoke of his record.\n**CONTEST 7:** no such mark"
+
+    def contested(self, **options: Any) -> simulation.DebateSimulation:
+        return observe({**TURNS, "later": self.LATER}, AGAINST_BOB, rounds=2, **options)
+
+    def test_the_accused_is_told_and_may_contest_it_apart_from_its_turn(self) -> None:
+        at = self.contested().play()
+        told = at.prompts("Ada")[1]
+        assert "CONTEST 1: why" in told
+        assert "1. ad hominem:\n> A never shipped anything." in told
+        (turn,) = [turn for turn in at.debate.turns if turn.contests]
+        assert turn.text == "Six weeks, by the plan.\n\n\n**CONTEST 7:** no such mark"
+        assert [(c.round, c.number, c.why) for c in turn.contests] == [(1, 0, "I spoke of his record.")]
+        assert build_verdict(at.debate).rhetoric == [
+            "Ada, of 2 turns, as the observer alleges: ad hominem in 1 (1 contested)"
+        ]
+        assert build_analysis(at.debate)["rhetoric"]["marks"][0]["contested"] == "I spoke of his record."
+        assert 'Ada contests it: "I spoke of his record."' in render_transcript(at.debate, at.log)
+        assert "**Rhetoric**\n- Ada, of 2 turns" in render_verdict(at.debate)
+
+    def test_others_cannot_contest_it(self) -> None:
+        at = self.contested().play()
+        assert [turn.seat for turn in at.debate.turns if turn.contests] == ["Ada"]
+        assert any(turn.seat == "Bob" and "CONTEST 1" in turn.text for turn in at.debate.turns)
+
+    def test_judges_who_read_the_mark_read_the_contest(self) -> None:
+        at = self.contested(observer={"shown": True}).play()
+        (first, _) = [
+            simulation.render_prompt_text(p) for call, p in at.calls_made if call.task == "judgment"
+        ]
+        assert "B contests it:\n> I spoke of his record." in first
+
+    def test_it_is_put_to_the_accused_once(self) -> None:
+        at = observe({**TURNS, "later": "More."}, AGAINST_BOB, rounds=3).play()
+        assert ["CONTEST" in text for text in at.prompts("Ada")] == [False, True, False]
+
+    def test_what_tells_for_a_debater_is_not_put_to_it(self) -> None:
+        at = observe(TURNS, allege(pattern="rebuttal", words="Six weeks suffice."), rounds=2).play()
+        assert not any("CONTEST" in text for text in at.prompts("Ada"))
+
+    def test_a_straw_man_is_put_with_the_words_it_is_made_of_unless_they_are_hidden(self) -> None:
+        straw = allege(
+            pattern="straw man",
+            words="Bob never shipped anything.",
+            of="A",
+            original_words="Two years are too long.",
+        )
+        at = observe(TURNS, straw, rounds=2).play()
+        assert "made of what A said:\n> Two years are too long." in at.prompts("Ada")[1]
+        hidden = observe(TURNS, straw, rounds=2, visibility={"hide_from_seats": ["debaters"]}).play()
+        assert "made of" not in hidden.prompts("Ada")[1]
+        shown = observe(TURNS, straw, observer={"shown": True}).play().prompts("judge 1")
+        assert "made of what A said:\n> Two years are too long." in shown[0]
+        assert "made of what Bob said:" in render_transcript(at.debate, at.log)
+
+    def test_only_what_was_put_to_a_debater_can_be_contested(self) -> None:
+        at = self.contested().play()
+        index = next(i for i, event in enumerate(at.events) if getattr(event, "contests", ()))
+        before, turn = replay(at.events[:index]), at.events[index]
+        (contest,) = turn.contests  # type: ignore[union-attr]
+        for wrong in ((contest, contest), (contest.model_copy(update={"number": 1}),)):
+            with pytest.raises(IllegalEvent, match="contests what was not put to it"):
+                apply(before, turn.model_copy(update={"contests": wrong}))
+
+
+def test_a_retracted_turn_takes_its_marks_out_of_the_report() -> None:
+    at = observe(TURNS, AGAINST_BOB, rounds=2).play_to_round(2)
+    at.intervene("retract", to="Ada", round=1)
+    assert build_verdict(at.play().debate).rhetoric == []
+    assert list(list_marks(at.debate)) == []
+
+
+def spoil(mark: Mark, **changes: Any) -> Mark:
+    return mark.model_copy(update=changes)
+
+
+def test_a_record_whose_spans_are_wrong_is_refused() -> None:
+    at = observe(TURNS, AGAINST_BOB).play()
+    index = next(i for i, event in enumerate(at.events) if isinstance(event, Observed))
+    before, event = replay(at.events[:index]), at.events[index]
+    assert isinstance(event, Observed)
+    (mark,) = event.marks
+    said = mark.said
+    own = Span(**(said.model_dump() | {"start": 28, "end": 45, "quote": "Six weeks suffice"}))
+    for wrong, why in (
+        ([spoil(mark, said=said.model_copy(update={"end": said.end - 1}))], "not in the turn"),
+        ([spoil(mark, said=said.model_copy(update={"seat": "Bob"}))], "not in the turn"),
+        ([spoil(mark, said=said.model_copy(update={"start": 3, "end": 3, "quote": ""}))], "not in the turn"),
+        ([spoil(mark, pattern="straw_man")], "made of the words of another"),
+        ([spoil(mark, original=said)], "made of the words of another"),
+        ([spoil(mark, pattern="straw_man", original=own)], "own words"),
+        ([mark] * 41, "too many"),
+    ):
+        with pytest.raises(IllegalEvent, match=why):
+            apply(before, event.model_copy(update={"marks": tuple(wrong)}))
+    later = observe(TURNS, AGAINST_BOB, rounds=2).play()
+    index = max(i for i, made in enumerate(later.events) if isinstance(made, Observed))
+    with pytest.raises(IllegalEvent, match="another round"):
+        apply(replay(later.events[:index]), later.events[index].model_copy(update={"marks": (mark,)}))
+
+
+def test_the_record_can_be_verified_forked_and_replayed() -> None:
+    at = observe({**TURNS, "later": TestContests.LATER}, AGAINST_BOB | {"speaker": "Ada"}, rounds=2)
+    at = simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
+    verify_record(at.log, range(len(at.log)))
+    assert replay(at.events) == at.debate
+    forked = at.fork(1, at.script)
+    assert forked.debate.observations[0].marks == at.debate.observations[0].marks
+    assert forked.play().debate.turns[-1].contests[0].why == "I spoke of his record."
+
+
+def test_a_model_too_small_sees_nothing() -> None:
+    opened = simulation.build_setup(format="verdict", debaters=TEAM, max_rounds=1, options={"observer": True})
+    small = Reply("It says so.", simulation.build_usage("local"), informative=False)
+    at = simulation.simulate(opened, simulation.task_script({"observation": small})).play()
+    (observed,) = at.debate.observations
+    assert (observed.informative, observed.marks) == (False, ())
+    assert build_analysis(at.debate)["rhetoric"]["observed_rounds"] == []
+
+
+@pytest.mark.parametrize("bad", ["No marks.", '{"marks": "none"}', '{"marks": {"pattern": "x"}}'])
+def test_an_answer_without_a_list_of_marks_is_asked_for_again_and_hinders_nobody(bad: str) -> None:
+    at = observe(TURNS)
+    at.script = simulation.task_script({"observation": bad})
+    at.play()
+    assert at.status == "concluded"
+    assert [failure.cause for failure in at.debate.failures] == ["unreadable"] * 2
+    assert at.debate.observations == ()
+    assert ("observer", "observation", "failed") in [
+        (row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)
+    ]
+
+
+def test_referee_and_observer_are_asked_at_the_same_time_after_the_turns() -> None:
+    at = observe(TURNS, referee=True).play_to_round(1)
+    tasks: list[list[str]] = []
+    while at.debate.round == 1:
+        tasks.append([call.task for call in at.pending_calls()])
+        at.step()
+    assert ["audit", "observation"] in tasks
+
+
+def test_no_more_marks_than_a_limit_are_kept() -> None:
+    turn = " ".join(f"Claim{n:03} holds." for n in range(60))
+    marks = [allege(pattern="rebuttal", words=f"Claim{n:03} holds") for n in range(60)]
+    observed = observe({"Bob": "No.", "Ada": turn}, *marks).play().debate.observations[0]
+    assert (len(observed.marks), observed.dropped) == (40, 20)
+
+
+def test_the_arguments_are_a_model_or_true() -> None:
+    assert simulation.build_setup(options={"observer": "vendor/x"}).observer == (
+        simulation.build_setup(options={"observer": ObserverInput(model="vendor/x")}).observer
+    )
+    assert simulation.build_setup().observer is None
+    with pytest.raises((InvalidRequestError, ValueError)):
+        simulation.build_setup(options={"observer": {"show": True}})
+
+
+def test_events_without_marks_are_no_pattern() -> None:
+    at = observe(TURNS, AGAINST_BOB, rounds=2).play()
+    rows = [build_event_row(at.debate, entry) for entry in at.log if isinstance(entry.event, Observed)]
+    assert [row["names"] for row in rows] == [["rhetorical_pattern"], ["agent_message"]]
+    assert json.dumps(rows[0]["marks"][0]["said"]["quote"]) == '"Bob never shipped anything."'
