@@ -18,11 +18,12 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.abc import ObjectReceiveStream
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -31,6 +32,7 @@ from pydantic import ValidationError
 
 from server.debate.facts.errors import DebateError
 from server.mcp.late_manager import LateManager
+from server.mcp.outgoing import OutgoingMessages, write_whole
 from server.mcp.server import build_server
 from server.redaction import redact_error
 from server.settings import Settings
@@ -43,9 +45,6 @@ if TYPE_CHECKING:
 
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
-
-MAX_WAITING = 16
-"""Messages that may wait for the client to read before no more of its own are read."""
 
 NOT_JSON_RPC = "This is no JSON-RPC 2.0 message: one object on a line, with jsonrpc, method, id and params."
 
@@ -175,35 +174,17 @@ async def run_protocol(server: Server[LateManager]) -> None:
     It relies on `stdio_server` sending a `ValidationError`, whose `input` holds the line, which is private to
     the SDK; tests/mcp/test_server_process.py covers it.
     """
-    async with stdio_server() as (incoming, written):
-        outgoing = CountingSendStream(written)
-        repaired = RepairingReceiveStream(incoming, outgoing)
-        await server.run(repaired, outgoing, server.create_initialization_options())
-
-
-@dataclass
-class CountingSendStream(ObjectSendStream[SessionMessage]):
-    """Outgoing messages, and how many wait for a client that does not read."""
-
-    stream: ObjectSendStream[SessionMessage]
-    waiting: int = 0
-    sent: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, with each message
-
-    async def send(self, item: SessionMessage) -> None:
-        self.waiting += 1
-        try:
-            await self.stream.send(item)
-        finally:
-            self.waiting -= 1
-            self.sent.set()
-            self.sent = anyio.Event()
-
-    async def wait_for_room(self) -> None:
-        while self.waiting >= MAX_WAITING:
-            await self.sent.wait()
-
-    async def aclose(self) -> None:
-        await self.stream.aclose()
+    wire = os.dup(sys.stdout.fileno())  # before the SDK has stdout mean stderr
+    try:
+        async with stdio_server() as (incoming, unused), anyio.create_task_group() as tasks:
+            await unused.aclose()
+            outgoing = OutgoingMessages(partial(write_whole, wire))
+            tasks.start_soon(outgoing.deliver)
+            repaired = RepairingReceiveStream(incoming, outgoing)
+            await server.run(repaired, outgoing, server.create_initialization_options())
+            await outgoing.aclose()
+    finally:
+        os.close(wire)
 
 
 @dataclass
@@ -215,7 +196,7 @@ class RepairingReceiveStream(ObjectReceiveStream[SessionMessage | Exception]):
     """
 
     incoming: ObjectReceiveStream[SessionMessage | Exception]
-    outgoing: CountingSendStream
+    outgoing: OutgoingMessages
 
     async def receive(self) -> SessionMessage | Exception:
         await self.outgoing.wait_for_room()
