@@ -81,15 +81,14 @@ class DebateManager:
         signer: Signer | None = None,
     ) -> None:
         """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
-        self.environ = environ
-        self.clock = clock
+        self.environ, self.clock = environ, clock
+        self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
         self.owner = self.leases.owner  # names this process in leases and claims
         self.store = DebateStore(journal, clock, signer)
         self.load, self.adopt = self.store.load, self.store.adopt
-        self._journal = journal
-        self._models = models
+        self._journal, self._models = journal, models
         self._prices = prices or PriceTable()
         self._windows = windows or WindowTable()
         self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
@@ -100,13 +99,12 @@ class DebateManager:
         self._task_group = anyio.create_task_group()
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
         caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
-        self.find_loading = caller.find_loading
+        self.find_loading, self._take_turn = caller.find_loading, caller.turnstile.enter
         runner = Runner(
             self.store, caller, self.daily_budget, has_lease, self._text_listeners, self._before_steps
         )
         self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
-        self.is_working = self._driver.is_working
-        self.presence = self._driver.presence
+        self.is_working, self.presence = self._driver.is_working, self._driver.presence
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     async def __aenter__(self) -> Self:
@@ -133,6 +131,7 @@ class DebateManager:
 
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
+        await self._take_turn()
         models = request.models or await self._choose_models([debater.model for debater in request.debaters])
         seed = secrets.randbelow(2**31 - 1) + 1
         build = partial(open_debate, request, models=models, seed=seed, find_price=self._prices.find_price)
@@ -258,7 +257,8 @@ class DebateManager:
             with anyio.move_on_after(wait):
                 await held.wait()
         wait = max(until - anyio.current_time(), 0)
-        snapshot = await self._load_current(debate_id)
+        run = self._driver.find_run_to_end(debate_id)
+        snapshot = run.snapshot if run else await self._load_current(debate_id)
         if run := self._driver.runs.get(debate_id):
             return await self._driver.wait(run, wait, on_change)
         return await self._driver.wait_for_other_process(snapshot, wait, on_change)

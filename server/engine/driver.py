@@ -53,6 +53,11 @@ class DebateDriver:
         self.run_added.set()
         return run
 
+    def find_run_to_end(self, debate_id: str) -> Run | None:
+        """The run of this debate, if it is under way and goes on to the end: what it knows is current."""
+        run = self.runs.get(debate_id)
+        return run if run and run.through_round == TO_END and not run.is_finished else None
+
     def is_working(self, debate_id: str) -> bool:
         """Whether this process runs the debate now, or waits for its lease."""
         run = self.runs.get(debate_id)
@@ -131,6 +136,7 @@ class DebateDriver:
                     await on_change(run.snapshot)
                 with anyio.move_on_after(PROGRESS_INTERVAL):
                     await changed.wait()
+        await self.runner.model_caller.turnstile.enter()
         if error := run.error or self.presence.loss:
             raise error
         if run.trouble and not has_reached(run.snapshot.debate, through_round):

@@ -153,6 +153,7 @@ class Runner:
         ) -> None:
             if not await self.may_call(snapshot.id):
                 raise LeaseLostError
+            await self.model_caller.turnstile.enter()
             on_text = partial(self.send_text, snapshot.id, call.seat) if self.text_listeners else None
             answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
             await send.send((call, answer))
@@ -176,6 +177,7 @@ class Runner:
                         break
                     has_called = True
                     results = [await receive.receive()]
+                    await self.model_caller.turnstile.enter()  # meanwhile others arrive: one write for all
                     while receive.statistics().current_buffer_used:
                         results.append(receive.receive_nowait())
                     for call, _ in results:
@@ -221,7 +223,6 @@ class Runner:
         While the database cannot be written, paid answers are kept and recording is tried again. `in_flight`: what
         stays reserved for other calls.
         """
-        await self.model_caller.turnstile.enter()
         delays = chain(self.record_retry_delays, repeat(self.record_retry_delays[-1]))
         reserved = self.daily_budget.build_reservation(in_flight)
         while True:

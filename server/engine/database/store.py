@@ -11,6 +11,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import anyio
+
 from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_heading
@@ -36,6 +38,7 @@ from storage.journal import (
 )
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
+MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
 
 
@@ -73,6 +76,7 @@ class DebateStore:
     listeners: list[OnCommit] = field(default_factory=list)
     recent: dict[str, DebateSnapshot] = field(default_factory=dict)  # by id, the one used last at the end
     recent_entries: int = 0  # of all of these
+    opening: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(MAX_OPENING))
     max_recent_entries: int = 2_000  # of all of these, about 10 MB; the one used last stays, however long
 
     async def open(
@@ -87,14 +91,15 @@ class DebateStore:
         """
         setup, *inherited = events
         assert isinstance(setup, Opened)
-        events = (await add_ledger(setup, self.journal), *inherited)
         # Twelve letters and digits that are not mistaken for each other: 59 random bits.
         debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
         key = build_opening_key(actor, asked, self.clock()) if asked else None
-        try:
-            return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor, key)
-        except KeyTakenError as error:
-            raise TwinError(error.stream) from None
+        async with self.opening:
+            events = (await add_ledger(setup, self.journal), *inherited)
+            try:
+                return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor, key)
+            except KeyTakenError as error:
+                raise TwinError(error.stream) from None
 
     def check_presence(self) -> None:
         """Raise DatabaseLostError if the database is gone, or another is in its place."""
