@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -25,6 +26,7 @@ class InvalidSettingsError(DebateError):
     """A setting cannot be used. The text names it and never repeats its value, which may be a key."""
 
 
+@cache
 def package_version(package: str = "counterpoint-mcp", missing: str = "0") -> str:
     """The release of an installed package; `missing` for none, as when run from a bare checkout."""
     try:

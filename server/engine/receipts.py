@@ -46,13 +46,21 @@ async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     journal = manager.store.journal
     with translate_storage_errors():
         text = await journal.find_receipt(snapshot.id)
-    if text:
-        return read_receipt(text, snapshot)
+    return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
+
+
+async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Receipt:
+    """The receipt of a debate, signed now; the one that is kept, where another process was first.
+
+    Raises StorageUnavailableError.
+    """
     if problem := find_obstacle(manager, snapshot):
         return Receipt(None, problem)
+    sign = partial(sign_receipt, manager, snapshot)
+    envelope = await to_thread.run_sync(sign, limiter=manager.signing_limiter)
     with translate_storage_errors():
-        envelope = await to_thread.run_sync(partial(sign_receipt, manager, snapshot))
-        return Receipt(json.loads(await journal.keep_receipt(snapshot.id, json.dumps(envelope))))
+        kept = await manager.store.journal.keep_receipt(snapshot.id, json.dumps(envelope))
+        return Receipt(json.loads(kept))
 
 
 def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
@@ -88,6 +96,7 @@ def sign_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> dict[str, 
             snapshot.entries,
             version=package_version(),
             public_key=base64.b64encode(key.public_key).decode(),
+            reached=snapshot.debate,
         )
     )
 
@@ -143,7 +152,7 @@ def sign_when_ended(manager: DebateManager, snapshot: DebateSnapshot) -> None:
 
 async def sign_now(manager: DebateManager, snapshot: DebateSnapshot) -> None:
     try:
-        await find_receipt(manager, snapshot)
+        await make_receipt(manager, snapshot)
         manager.store.journal.checkpoint_soon()  # the last write of a debate, as a rule
     # A debate does not fail because its receipt does, which is made when it is read.
     except Exception as error:

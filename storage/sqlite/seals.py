@@ -7,6 +7,7 @@ SET_SEAL = "update stream set seal = ? where name = ? and seq = ? returning seq"
 KEEP_RECEIPT = """
 insert into receipt (stream, text) select ?1, ?2 where exists (select 1 from stream where name = ?1)
 on conflict (stream) do update set text = excluded.text where receipt.text = ?3
+returning text
 """
 
 
@@ -21,5 +22,5 @@ class SqliteSeals:
         return str(rows[0][0]) if rows else ""
 
     async def keep_receipt(self, stream: str, text: str, *, instead_of: str = "") -> str:
-        await self._db.writer.fetch_all(KEEP_RECEIPT, stream, text, instead_of)
-        return await self.find_receipt(stream)
+        rows = await self._db.writer.fetch_all(KEEP_RECEIPT, stream, text, instead_of)
+        return str(rows[0][0]) if rows else await self.find_receipt(stream)

@@ -42,10 +42,22 @@ def find_end(history: Sequence[Recorded]) -> int:
     return next((entry.seq for entry in reversed(history) if isinstance(entry.event, Ended)), 0)
 
 
-def build_statement(debate_id: str, history: Sequence[Recorded], *, version: str, public_key: str) -> Json:
-    """The statement about a debate that has ended. `version`: of the software; `public_key`: of who signs, base64."""
-    history = history[: find_end(history)]
-    debate = replay(entry.event for entry in history)
+def build_statement(
+    debate_id: str,
+    history: Sequence[Recorded],
+    *,
+    version: str,
+    public_key: str,
+    reached: Debate | None = None,
+) -> Json:
+    """The statement about a debate that has ended. `version`: of the software; `public_key`: of who signs, base64.
+
+    `reached`: what replaying the history leads to, where that was done already.
+    """
+    end = find_end(history)
+    is_reached = reached is not None and end == len(history)  # facts that follow the end are not signed
+    history = history[:end]
+    debate = reached if reached and is_reached else replay(entry.event for entry in history)
     assert debate.ended
     answers = find_deciding_answers(debate, history)
     last = history[-1]
