@@ -38,19 +38,21 @@ ROOMS: dict[str, str] = {
     "debate.arguments": "debate.facts",
     "debate.documents": "",
     "debate.votes": "debate.facts",
-    "debate.ballots": "debate.facts debate.votes",
+    "debate.ballots": "debate.arguments debate.facts debate.votes",
     "debate.rules": "debate.ballots debate.facts debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
     "debate.analysis": "debate.facts debate.rules",
     "debate.prompts": "debate.arguments debate.ballots debate.facts debate.rules debate.schemas debate.votes",
-    "debate.replies": "debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas",
+    "debate.replies": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas"
+    ),
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
     "debate.records": (
-        "debate.analysis debate.commands debate.facts debate.prompts debate.replies debate.rules debate.schemas "
-        "debate.votes"
+        "debate.analysis debate.arguments debate.commands debate.facts debate.prompts debate.replies debate.rules "
+        "debate.schemas debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (

@@ -6,7 +6,7 @@ sentence: an id without brackets names a point and no more, and so does one righ
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -101,6 +101,25 @@ def find_references(text: str, seats: Mapping[str, str]) -> tuple[list[Reference
             seat = seats.get(named["who"]) or folded[named["who"].casefold()]
             found.append(Reference(build_citation(seat, named), "cites"))
     return found, unknown
+
+
+def find_cited(debate: Debate, texts: Iterable[str], reading: int) -> tuple[tuple[Citation, ...], int]:
+    """(the points that a reader's texts name, each once; how many ids of nothing they have).
+
+    A point of a turn that was retracted is nothing.
+    """
+    points, seats = list_points(debate), name_seats(debate, reading)
+    found, unknown = dict[Citation, None](), 0
+    for text in texts:
+        references, of_nobody = find_references(text, seats)
+        unknown += of_nobody
+        for target, _ in references:
+            point = points.get(target)
+            if point and debate.is_active(point.turn):
+                found[target] = None
+            else:
+                unknown += 1
+    return tuple(found), unknown
 
 
 def find_relation(word: str) -> Relation:

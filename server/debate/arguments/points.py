@@ -190,6 +190,13 @@ def list_points(debate: Debate) -> dict[Citation, Point]:
     return {point.id: point for turn in turns for point in split_turn(debate, turn).points}
 
 
+def has_said(debate: Debate, cited: Citation) -> bool:
+    """Whether there is such a point, or, of an id without one, such a turn."""
+    if cited.point:
+        return cited in list_points(debate)
+    return any((turn.seat, turn.round) == (cited.seat, cited.round) for turn in debate.turns)
+
+
 def format_id(cited: Citation, who: str) -> str:
     """The id of a point, or of a whole turn, with the label or name of its debater."""
     return f"{who} {cited.round}.{cited.point}" if cited.point else f"{who} {cited.round}"

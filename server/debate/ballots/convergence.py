@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
+from server.debate.arguments.points import has_said
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
 from server.debate.facts.config import CALLER
@@ -139,8 +140,8 @@ def find_ballot_problem(debate: Debate, ballot: Balloted) -> str:
         return "it belongs to another wave"
     if tuple(share.name for share in ballot.beliefs) != (*debate.names, ""):
         return "its beliefs are not one for each position and none"
-    cited, turns = ballot.moved_by, {(turn.seat, turn.round) for turn in debate.turns}
-    if cited and (ballot.wave in BLIND_WAVES or (cited.seat, cited.round) not in turns):
+    cited = ballot.moved_by
+    if cited and (ballot.wave in BLIND_WAVES or not has_said(debate, cited)):
         return "it was moved by a turn that was never made"
     is_early = ballot.wave != "round" and bool(ballot.new_point or ballot.open_point)
     return "it says what was not asked for" if is_early else ""

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.debate.arguments.points import format_id
 from server.debate.ballots.convergence import measure_movement
 from server.debate.facts.beliefs import Citation, Share, TalkSkipped, build_shares, find_choice
 from server.debate.facts.events import Balloted, BallotEvent
@@ -110,7 +111,7 @@ def describe_cause(before: Balloted, after: Balloted) -> str:
 
 
 def describe_citation(cited: Citation) -> str:
-    return f"{cited.seat}, round {cited.round}"
+    return f"[{format_id(cited, cited.seat)}]" if cited.point else f"{cited.seat}, round {cited.round}"
 
 
 def describe_side(choice: str) -> str:

@@ -225,6 +225,8 @@ class Judged(Answer):
     criteria: tuple[Criterion, ...] = ()
     common_position: str = ""  # what positions have in common that do not exclude each other
     would_change: str = ""
+    cited: tuple[Citation, ...] = ()  # the points that it names, each once
+    unknown_citations: Count = 0  # ids of nothing that it named
     informative: bool = True  # False: the model is too small for its judgment to mean anything
 
 

@@ -14,11 +14,12 @@ is no closing mark that a text could forge. So is what seats have to follow, und
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, assert_never
 
+from server.debate.arguments.points import format_id, list_points
 from server.debate.ballots.waves import find_wave, is_private_ballot
 from server.debate.facts.config import CALLER, HandoffMode
 from server.debate.facts.events import Task
@@ -69,6 +70,7 @@ class PromptSummary:
     stance: str = ""
     opponent_text: str = ""  # the last argument of another seat, or the message to answer
     positions: tuple[tuple[str, str], ...] = ()  # (label, stance), in the order of the reading
+    points: tuple[str, ...] = ()  # for a judge, the id of the first point of each position that has any
     choices: tuple[str, ...] = ()  # the names or labels to choose from, where the reply contains a choice
     handoff_mode: HandoffMode | None = None  # how the reply names the next speaker, where it has to
 
@@ -330,9 +332,19 @@ def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
         stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
         opponent_text=find_opponent_text(debate, call),
         positions=() if call.task in ("argument", "framing") else positions,
+        points=list_first_points(debate, labels) if call.task == "judgment" else (),
         choices=choices,
         handoff_mode=handoff_mode,
     )
+
+
+def list_first_points(debate: Debate, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """The id of the first point of each debater. `labels`: of the reading, by name."""
+    first: dict[str, str] = {}
+    for point in list_points(debate).values():
+        if debate.is_active(point.turn):
+            first.setdefault(point.id.seat, format_id(point.id, labels[point.id.seat]))
+    return tuple(first.values())
 
 
 def find_opponent_text(debate: Debate, call: Call) -> str:

@@ -15,13 +15,17 @@ from server.debate.facts.beliefs import BLIND_WAVES, Wave
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
 
+MAX_CITED = 12
+"""Points that a judge names."""
+
 CRITERIA = ("support", "response", "relevance", "consequences")
 
 RESPONSE_TEMPLATES: dict[str, str] = {
     "framing": '{"kind": "yes_no or open", "positions": ["the first", "the second", …], "assumption": "text"}',
     "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better code word, or even", '
     '"response": …, "relevance": …, "consequences": …}}, "beliefs": {{{beliefs}, "none": percent}}, '
-    '"winner": "a code word, or null", "verdict": "the finding in one to three sentences, to be read on its own", '
+    '"winner": "a code word, or null", "cited": ["ids of the points that decide it, '
+    'of the winner first"], "verdict": "the finding in one to three sentences, to be read on its own", '
     '"would_change": "the fact that would change it", "common_position": "text, empty if there is a winner"}}',
     "ballot": '{{"position": "what you hold, and why, in one sentence", "beliefs": {{{beliefs}, "none": percent}}, '
     '"would_check": "the one fact that you would check"{more}}}',
@@ -35,9 +39,7 @@ RESPONSE_TEMPLATES: dict[str, str] = {
 }
 
 
-MOVED_BY = (
-    ', "moved_by": "the code word and round of the turn that moved you most, such as {example}, or null"'
-)
+MOVED_BY = ', "moved_by": "the id of the point that moved you most, such as {example}, or null"'
 ROUND_FIELDS = ', "new_point": "text or null", "open_point": "text or null"'
 
 
@@ -46,7 +48,7 @@ def json_instruction(task: str, labels: Sequence[str] = (), wave: Wave | None = 
     template = RESPONSE_TEMPLATES[task]
     if labels:
         beliefs = ", ".join(f'"{label}": percent' for label in labels)
-        more = "" if wave in BLIND_WAVES else MOVED_BY.format(example=f"{labels[0]} 1")
+        more = "" if wave in BLIND_WAVES else MOVED_BY.format(example=f"{labels[0]} 1.1")
         more += ROUND_FIELDS if wave == "round" else ""
         template = template.format(beliefs=beliefs, more=more)
     return f"Answer with JSON only: {template}"
@@ -87,6 +89,7 @@ def judgment_schema(labels: Sequence[str]) -> dict[str, Any]:
         criteria=object_schema(**dict.fromkeys(CRITERIA, better)),
         beliefs=beliefs_schema(labels),
         winner=nullable_schema(enum_schema(labels)),
+        cited={"type": "array", "items": text_schema(40), "maxItems": MAX_CITED},
         verdict=text_schema(600),
         would_change=text_schema(400),
         common_position=text_schema(600),

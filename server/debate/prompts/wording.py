@@ -58,7 +58,7 @@ PHASE_INSTRUCTIONS: dict[str, str] = {
     "transcript and, where nothing has been said yet, by what it knows.",
     "verdict": """\
 The talk is over. Judges decide which position is better supported, or that none prevails:
-- Each position alone: which of its points are supported, and by what?
+- Each position alone, by the ids of its points: which are supported, and by what?
 - Each attack: answered, conceded or ignored?
 - What does the question need that nobody gave?
 - Compare support, response to attacks, relevance to the question, and consequences of acting on it.

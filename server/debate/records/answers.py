@@ -3,6 +3,7 @@
 import json
 from typing import assert_never
 
+from server.debate.arguments.points import list_points
 from server.debate.facts import events
 from server.debate.facts.config import CALLER, EMBEDDED
 from server.debate.facts.errors import InvalidRequestError, require
@@ -10,7 +11,7 @@ from server.debate.facts.events import Failed, HandoffFailed, Judged, Researched
 from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
-from server.debate.prompts.response_schemas import CRITERIA
+from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import normalize_name
 from server.debate.replies.interpret import DECIDING_TASKS
 from server.debate.replies.votes import compute_margin, rank
@@ -142,6 +143,12 @@ def check_judgment(debate: Debate, event: Judged) -> None:
     margin = compute_margin(event.winner, beliefs, event.margin) if finds else 0
     require(event.margin == margin, f"its margin does not follow from its beliefs, which make it {margin}")
     require(not (event.winner and event.common_position), "it finds for one side and for all")
+    points = list_points(debate)
+    is_known = all(one in points and debate.is_active(points[one].turn) for one in event.cited)
+    require(
+        is_known and len({*event.cited}) == len(event.cited) <= MAX_CITED,
+        "it cites points that it was not shown",
+    )
     criteria = [criterion.name for criterion in event.criteria]
     require(
         criteria == [name for name in CRITERIA if name in criteria], "its criteria are not those asked for"

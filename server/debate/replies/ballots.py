@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from server.debate.arguments.citations import find_cited
 from server.debate.ballots.waves import find_wave, is_blind_ballot
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.labels import side_labels
@@ -193,7 +194,7 @@ def describe_beliefs(debate: Debate) -> str:
 
 
 def find_citation(debate: Debate, value: Any) -> Citation | None:
-    """The turn that a text such as "Sorrel, round 2" names; None where it names none that was made."""
+    """The point that a text such as "Sorrel 2.1" names, or the turn of "Sorrel, round 2"; None where there is none."""
     text = " ".join(map(str, flatten(value)))
     labels = side_labels(debate)
     named = {
@@ -203,6 +204,9 @@ def find_citation(debate: Debate, value: Any) -> Citation | None:
     }
     if len(named) != 1:
         return None
+    cited, _ = find_cited(debate, [text], 1)
+    if cited:
+        return cited[0]
     seat = named.pop()
     rounds = [turn.round for turn in debate.turns if turn.seat == seat and debate.is_active(turn)]
     number = _ROUND.search(re.sub(re.escape(labels[seat]), " ", text, flags=re.IGNORECASE))

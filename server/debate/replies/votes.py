@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from server.debate.facts.beliefs import Belief, Criterion, apportion
+from server.debate.arguments.citations import find_cited
+from server.debate.arguments.points import format_id, list_points
+from server.debate.facts.beliefs import Belief, Citation, Criterion, apportion
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
-from server.debate.prompts.response_schemas import CRITERIA
+from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import (
     find_debaters,
     find_json,
@@ -66,6 +68,9 @@ def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: boo
     if is_informative:
         check_beliefs(debate, winner, beliefs, call.reading)
         check_findings(debate, winner, fields, text, call.reading)
+    cited, unknown = parse_cited(debate, fields, call.reading)
+    if is_informative and winner and call.attempt == 1 and "cited" in fields:
+        check_cited(debate, winner, cited, call.reading)
     verdict = clean_text(fields.get("verdict")) or clean_text(fields.get("reasoning"))
     common = clean_text(fields.get("common_position")) if not winner else ""
     if not common and not winner and normalize_name(str(named)) in SYNTHESES:
@@ -79,6 +84,8 @@ def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: boo
         "criteria": parse_criteria(debate, fields.get("criteria"), call.reading),
         "common_position": common,
         "would_change": clean_text(fields.get("would_change")),
+        "cited": cited[:MAX_CITED],
+        "unknown_citations": unknown,
     }
 
 
@@ -219,6 +226,29 @@ def compute_margin(winner: str, beliefs: tuple[Belief, ...], given: Any) -> int:
             return by_words[0]
     number = parse_number(given)
     return 1 if number is None else min(max(int(number), 0), CLEAR_MARGIN + 1)
+
+
+def parse_cited(debate: Debate, fields: Mapping[str, Any], reading: int) -> tuple[tuple[Citation, ...], int]:
+    """(the points that a judge names, in `cited` or in its prose, how many ids of nothing)."""
+    given = fields.get("cited")
+    listed = given if isinstance(given, list) else [given]
+    ids = [f"[{clean_text(one).strip('[] ')}]" for one in listed[:MAX_CITED] if isinstance(one, str)]
+    prose = (clean_text(fields.get(name)) for name in ("verdict", "reasoning"))
+    return find_cited(debate, (*ids, *prose), reading)
+
+
+def check_cited(debate: Debate, winner: str, cited: tuple[Citation, ...], reading: int) -> None:
+    """Raise ValueError where a finding rests on no point of its winner, who has some. It is asked for once."""
+    own = [
+        point.id
+        for point in list_points(debate).values()
+        if point.id.seat == winner and debate.is_active(point.turn)
+    ]
+    if own and not {*own} & {*cited}:
+        label = side_labels(debate, reading)[winner]
+        raise ValueError(
+            f'"cited" has no point of {label}, such as {format_id(own[0], label)}, which you find for'
+        )
 
 
 def parse_criteria(debate: Debate, value: Any, reading: int) -> tuple[Criterion, ...]:

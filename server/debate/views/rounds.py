@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from server.debate.arguments.points import format_id
 from server.debate.ballots.rhetoric import build_rhetoric
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts import events
@@ -58,7 +59,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
         "marks": [row for row in list_mark_rows(debate) if row["said"]["round"] == round_number],
         "closings": dump(held(debate.round_summaries, "moderator"), "summary", "settled", "decision"),
         "ballots": [build_ballot(ballot) for ballot in ballots],
-        "judgments": dump(judgments, "seat", "slot_index", "winner", "margin", "verdict", "reasoning"),
+        "judgments": [build_judgment(judged) for judged in judgments],
         "failures": dump(held(debate.all_failures), "seat", "slot_index", "cause", "detail"),
     }
 
@@ -66,6 +67,12 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 def list_mark_rows(debate: Debate) -> list[dict[str, Any]]:
     """What the observer alleges, if clients may see it."""
     return build_rhetoric(debate)["marks"] if shows_marks(debate) else []
+
+
+def build_judgment(judged: events.Judged) -> dict[str, Any]:
+    """A reading with the ids of the points that it names."""
+    fields = {"seat", "slot_index", "winner", "margin", "verdict", "reasoning"}
+    return {**judged.model_dump(include=fields), "cited": [format_id(one, one.seat) for one in judged.cited]}
 
 
 def build_ballot(ballot: events.Balloted) -> dict[str, Any]:

@@ -224,6 +224,7 @@ def build_finding(summary: PromptSummary, task: Literal["ballot", "judgment"]) -
     return fields | {
         "reasoning": f"{label} answered what was said against it; the others left points open.",
         "winner": label,
+        "cited": list(summary.points),
         "verdict": f"{found} was better supported.",
     }
 

@@ -135,6 +135,9 @@ def test_a_model_that_is_too_small_need_not_sum_to_one() -> None:
 @pytest.mark.parametrize(
     ("moved_by", "cited"),
     [
+        ("Walnut 1.1", Citation(seat="Ben", round=1, point=1)),
+        ("[walnut 1.1]: the cost", Citation(seat="Ben", round=1, point=1)),
+        ("Walnut 1.9", Citation(seat="Ben", round=1)),
         ("Walnut 1", Citation(seat="Ben", round=1)),
         ("[Walnut, round 1]", Citation(seat="Ben", round=1)),
         ("walnut", Citation(seat="Ben", round=1)),
