@@ -8,6 +8,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
        python -m benchmarks stopping BELIEFS.csv
        python -m benchmarks rhetoric MODEL
+       python -m benchmarks quotes DEBATES.jsonl.gz
 """
 
 import sys
@@ -43,6 +44,10 @@ def main() -> None:
             from benchmarks.recorded import rhetoric  # noqa: PLC0415
 
             rhetoric.main(rest)
+        case ["quotes", *rest]:
+            from benchmarks.recorded import quotes  # noqa: PLC0415
+
+            quotes.main(rest)
         case ["write", *names]:
             rows.check_names(names)
             rows.write_table(names or rows.USUAL)

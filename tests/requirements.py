@@ -232,6 +232,11 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
+    "D15": (
+        "evidence quality: source reliability, recency, corroboration, specificity, each honest about how it was "
+        "obtained; HIGH, MEDIUM, LOW and coverage; exact quotes checked against the given documents and research "
+        "(relevance by judges comes later)"
+    ),
     "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
     "D21": "the events there are, by name and live, rhetorical ones included; hollow-consensus ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
@@ -284,11 +289,6 @@ PLANNED: dict[str, str] = {
         "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
         "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
         "shows each firing"
-    ),
-    "D15": (
-        "evidence quality: source reliability, recency, relevance, corroboration, specificity, each "
-        "honest about how it was obtained; HIGH, MEDIUM, LOW and confidence; exact quotes checked against "
-        "the given documents"
     ),
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D18": (

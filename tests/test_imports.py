@@ -36,7 +36,7 @@ ROOMS: dict[str, str] = {
     "storage": "",
     "storage.sqlite": "storage",
     "debate.arguments": "debate.facts",
-    "debate.documents": "",
+    "debate.documents": "debate.arguments debate.facts",
     "debate.votes": "debate.facts",
     "debate.ballots": "debate.arguments debate.facts debate.votes",
     "debate.rules": "debate.ballots debate.facts debate.votes",
@@ -44,7 +44,9 @@ ROOMS: dict[str, str] = {
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
     "debate.analysis": "debate.facts debate.rules",
-    "debate.prompts": "debate.arguments debate.ballots debate.facts debate.rules debate.schemas debate.votes",
+    "debate.prompts": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas debate.votes"
+    ),
     "debate.replies": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas"
     ),
@@ -56,8 +58,8 @@ ROOMS: dict[str, str] = {
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
-        "debate.analysis debate.arguments debate.ballots debate.commands debate.facts debate.prompts debate.rules "
-        "debate.schemas debate.votes"
+        "debate.analysis debate.arguments debate.ballots debate.commands debate.documents debate.facts "
+        "debate.prompts debate.rules debate.schemas debate.votes"
     ),
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
@@ -120,7 +122,8 @@ ROOMS: dict[str, str] = {
         "models.providers redaction settings startup storage storage.sqlite tools"
     ),
     "cli": (
-        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views debate.votes "
+        "compose debate.analysis debate.ballots debate.commands debate.documents debate.facts debate.rules "
+        "debate.views debate.votes "
         "engine.database "
         "engine.debates engine.queries engine.receipts engine.transfer engine.verification hooks mcp models "
         "models.fakes models.local models.model_servers models.prices models.providers models.registry "
@@ -133,6 +136,7 @@ ROOMS: dict[str, str] = {
 
 LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
+    "debate.documents": "pydantic",
     "debate.ballots": "pydantic",
     "storage": "aiosqlite anyio rfc8785",
     "storage.sqlite": "aiosqlite anyio",

@@ -18,6 +18,7 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.commands.setup_warnings import find_setup_warnings
+from server.debate.documents.marks import disarm_marks
 from server.debate.facts import events, interventions
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.errors import DebateError
@@ -30,7 +31,7 @@ from server.debate.rules.budget import count_expected_answers
 from server.debate.views import markdown
 from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
-from server.debate.views.names import name_event
+from server.debate.views.names import name_event, show_turn
 from server.debate.views.state import (
     TURN_HEADING,
     awaited_seats,
@@ -141,7 +142,7 @@ class LiveDisplay:
             activity = f"loading {loading}" if loading else f"asking {awaited}" if awaited else ""
         elif seat in debate.names and is_visible(debate, "debaters") and not find_blind_answers(debate):
             name = f"{clean_line(seat)}: "
-            named = name_sides(debate, text)
+            named = disarm_marks(name_sides(debate, text))
             activity = name + crop_start(clean_line(named), max(columns - cell_len(name), 0))
         else:
             activity = f"{clean_line(seat)} writes"
@@ -253,7 +254,8 @@ def print_turn(out: Terminal, snapshot: DebateSnapshot, event: events.Spoke) -> 
     stance = quote_heading(snapshot.debate.debater(event.seat).stance)
     target = "" if event.act == "argument" else f", {event.act} to {event.to}"
     cut = " (cut at the length limit)" if event.cut else ""
-    print_section(out, f"{event.seat} ({stance}){target}{cut}", event.text, f"bold {colour}")
+    text = show_turn(snapshot.debate, event)
+    print_section(out, f"{event.seat} ({stance}){target}{cut}", text, f"bold {colour}")
 
 
 def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)

@@ -123,7 +123,8 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
     stored = [setup[name] for name in ("format", "max_rounds", "seed", "turn_timeout")]
     assert stored == ["verdict", 1, 7, 9]
     assert setup["judges"]["models"] == ["scripted", "scripted"]
-    assert setup["documents"] == [{"title": "plan.md", "text": "Ship it on Monday, für alle.", "url": ""}]
+    (document,) = setup["documents"]
+    assert (document["title"], document["text"]) == ("plan.md", "Ship it on Monday, für alle.")
     assert setup["instructions"] == "Be brief."
 
 

@@ -186,7 +186,7 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         "run": changes.run,
         "debaters": build_changed_debaters(setup, changes),
         "seed": changes.seed or setup.seed,
-        "documents": build_documents(changes.documents, setup.documents),
+        "documents": build_documents(changes.documents, setup.documents, at_round),
     }
     if setup.framing or changes.stances:
         other["framer"] = None

@@ -224,14 +224,13 @@ def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
 
 
 def build_documents(
-    added: Sequence[DocumentInput], existing: Sequence[Document] = ()
+    added: Sequence[DocumentInput], existing: Sequence[Document] = (), after_round: int = 0
 ) -> tuple[Document, ...]:
-    """Return `existing` and the added documents.
-
-    Raises:
-        InvalidRequestError: they are too long together.
-    """
-    documents = (*existing, *(Document(**document.model_dump()) for document in added))
+    """Return `existing` and those added after a round; InvalidRequestError where they are too long together."""
+    documents = (
+        *existing,
+        *(Document(**document.model_dump(), after_round=after_round) for document in added),
+    )
     total = sum(len(document.text) for document in documents)
     require_length(
         "The documents together have", total, MAX_TOTAL_DOCUMENT_LENGTH, "Pass the parts that matter."

@@ -20,6 +20,8 @@ from server.debate.facts.config import (
     Limits,
     OnWindow,
     Order,
+    PublicationDate,
+    Reliability,
     SeatKind,
     StopMode,
 )
@@ -196,6 +198,8 @@ class DocumentInput(Input):
     title: Annotated[Cleaned, Field(max_length=300)]
     text: Annotated[Cleaned, Field(max_length=MAX_DOCUMENT_LENGTH)]
     url: Annotated[Cleaned, Field(max_length=2000)] = ""
+    published: Annotated[PublicationDate, Field(description="2026-05-31")] = ""
+    reliability: Reliability = "unknown"
 
     @pydantic.model_validator(mode="before")
     @classmethod

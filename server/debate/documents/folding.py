@@ -22,19 +22,30 @@ _DASHES = "‐‑‒–—―−﹘﹣－⸺⸻"
 _INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f\u3099\u309a"
 
+_GAP = rf"[\s{_INVISIBLE}]"
+_PAGE_BREAK = rf"{_GAP}*\n\[page \d{{1,5}}\]\n{_GAP}*"
+"""The line that a page begins with (`places`): a sentence may go on there."""
+
+# One set of characters first, which the engine looks for much faster than for alternatives.
 _TYPOGRAPHY = re.compile(
-    rf"(?P<gap>[\s{_INVISIBLE}]{{2,}}|[^\S ]|[{_INVISIBLE}])"  # all but a single blank
-    rf"|(?P<double>[{_DOUBLE}]|``|''|‘‘|’’|,,)"
-    rf"|(?P<single>[{_SINGLE}])"
-    rf"|(?P<dash>[{_DASHES}][{_DASHES}-]*|--+)"
-    r"|(?P<ellipsis>…|\.\s\.\s\.)"
-    rf"|(?P<ligature>[{''.join(_LIGATURES)}])"
-    rf"|(?P<accent>[^\W\d_][{_MARKS}]+)"
+    rf"[\s{_INVISIBLE}{_DOUBLE}{_SINGLE}{_DASHES}{''.join(_LIGATURES)}',.…-](?:"
+    # All but a single blank, with the line that a page begins with.
+    rf"(?P<gap>(?<={_GAP})(?:(?<! )|(?={_GAP})){_GAP}*(?:(?<=\n)\[page \d{{1,5}}\]\n{_GAP}*)?)"
+    rf"|(?P<double>(?<=[{_DOUBLE}])|(?<=`)`|(?<=')'|(?<=‘)‘|(?<=’)’|(?<=,),)"
+    rf"|(?P<single>(?<=[{_SINGLE}]))"
+    rf"|(?P<dash>(?<=[{_DASHES}])[{_DASHES}-]*|(?<=-)-+)"
+    r"|(?P<ellipsis>(?<=…)|(?<=\.)\s\.\s\.)"
+    rf"|(?P<ligature>(?<=[{''.join(_LIGATURES)}]))"
+    r")"
 )
+_ACCENT = re.compile(rf"[^\W\d_][{_MARKS}]+")
+_HAS_ACCENTS = re.compile(f"[{_MARKS}]")
 _FOLDS = {"double": '"', "single": "'", "dash": "-", "ellipsis": "..."}
 
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐]\s*\n\s*(?=[^\W\d_])")
-_LINE_END_DASH = re.compile(rf"(?<=[{_DASHES}-])\s*\n\s*(?=\S)")
+_LINE_END = rf"(?:{_PAGE_BREAK}|\s*\n\s*)"
+_TIGHT_DASH = re.compile(rf"(?<=\S)[{_DASHES}-]+(?:{_LINE_END})?(?=\S)")
+_DIVIDED = re.compile(rf"(?<=[^\W\d_])[-‐]{_LINE_END}(?=[^\W\d_])|(?<=[{_DASHES}-]){_LINE_END}(?=\S)")
+_LINE_END_DASH = re.compile(rf"[{_DASHES}-]\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,34 @@ class FoldedText:
 
 def fold(text: str) -> str:
     """The text as it is compared, without white space around it."""
-    return _TYPOGRAPHY.sub(_fold_one, text).strip()
+    return _fold_all(text).strip()
+
+
+def _fold_all(text: str) -> str:
+    return _TYPOGRAPHY.sub(_fold_one, _ACCENT.sub(_compose, text))
+
+
+def _compose(match: re.Match[str]) -> str:
+    return unicodedata.normalize("NFC", match[0])
+
+
+def drop_tight_dashes(text: str) -> str:
+    """A folded text without the dashes between words: those at the ends of lines may be of the typesetter."""
+    return _TIGHT_DASH.sub("", text)
+
+
+def is_division_of(quoted: str, original: str) -> bool:
+    """Whether a folded quote is this piece of a document, apart from words that are divided at the ends of lines.
+
+    A hyphen there may belong to the word or not.
+    """
+    pattern, last = "", 0
+    for divided in _DIVIDED.finditer(original):
+        pattern += re.escape(_fold_all(original[last : divided.start()]))
+        pattern += "-?" if divided[0][0] in "-‐" else ""
+        last = divided.end()
+    pattern += re.escape(_fold_all(original[last:]))
+    return re.fullmatch(pattern, quoted) is not None
 
 
 def _fold_one(match: re.Match[str]) -> str:
@@ -64,31 +102,27 @@ def _fold_one(match: re.Match[str]) -> str:
             return "" if joins else " "
         case "ligature":
             return _LIGATURES[found]
-        case "accent":
-            return unicodedata.normalize("NFC", found)
         case _:
             return _FOLDS[kind]
 
 
 @lru_cache(maxsize=64)
-def fold_document(text: str) -> tuple[FoldedText, ...]:
-    """A document as it is compared: as it is and, where words are divided at the ends of lines, with them joined.
-
-    A hyphen there may belong to the word or not: there is a version for each.
-    """
-    versions = [_fold_with_places(text, None, "")]
-    if _LINE_END_DASH.search(text):
-        versions.append(_fold_with_places(text, _LINE_END_DASH, ""))
-    if _LINE_END_HYPHEN.search(text):
-        versions.append(_fold_with_places(text, _LINE_END_HYPHEN, ""))
-    return tuple(versions)
+def fold_document(text: str) -> FoldedText:
+    """A document as it is compared."""
+    return _fold_with_places(text, None)
 
 
-def _fold_with_places(text: str, joint: re.Pattern[str] | None, replacement: str) -> FoldedText:
-    """Fold a text, with what the pattern matches replaced first."""
+@lru_cache(maxsize=64)
+def fold_without_dashes(text: str) -> FoldedText | None:
+    """A document without the dashes between words; None where no line ends with one."""
+    return _fold_with_places(text, _TIGHT_DASH) if _LINE_END_DASH.search(text) else None
+
+
+def _fold_with_places(text: str, left_out: re.Pattern[str] | None) -> FoldedText:
+    """Fold a text, without what the pattern matches."""
     pieces, starts, places = list[str](), [0], [0]
     length = end = 0
-    for begin, stop, folded in _find_changes(text, joint, replacement):
+    for begin, stop, folded in _find_changes(text, left_out):
         kept = text[end:begin]
         pieces += (kept, folded)
         length += len(kept)
@@ -103,15 +137,19 @@ def _fold_with_places(text: str, joint: re.Pattern[str] | None, replacement: str
     return FoldedText("".join(pieces), tuple(starts), tuple(places))
 
 
-def _find_changes(
-    text: str, joint: re.Pattern[str] | None, replacement: str
-) -> Iterator[tuple[int, int, str]]:
+def _find_changes(text: str, left_out: re.Pattern[str] | None) -> Iterator[tuple[int, int, str]]:
     """(begin, end, what stands there when folded), in order."""
     position = 0
-    for joined in joint.finditer(text) if joint else ():
-        for match in _TYPOGRAPHY.finditer(text, position, joined.start()):
+    for apart in _find_apart(text, left_out):
+        for match in _TYPOGRAPHY.finditer(text, position, apart.start()):
             yield match.start(), match.end(), _fold_one(match)
-        yield joined.start(), joined.end(), replacement
-        position = joined.end()
+        yield apart.start(), apart.end(), _compose(apart) if apart.re is _ACCENT else ""
+        position = apart.end()
     for match in _TYPOGRAPHY.finditer(text, position):
         yield match.start(), match.end(), _fold_one(match)
+
+
+def _find_apart(text: str, left_out: re.Pattern[str] | None) -> list[re.Match[str]]:
+    """Combined letters, which few texts have, and what is left out, in order."""
+    accents = _ACCENT.finditer(text) if _HAS_ACCENTS.search(text) else ()
+    return sorted((*accents, *(left_out.finditer(text) if left_out else ())), key=re.Match.start)

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from server.debate.documents.folding import FoldedText, fold, fold_document
+from server.debate.documents.folding import (
+    FoldedText,
+    drop_tight_dashes,
+    fold,
+    fold_document,
+    fold_without_dashes,
+    is_division_of,
+)
 
 FEWEST_WORDS = 4
 """A shorter quote is not looked up: it is a term, or found anywhere."""
@@ -167,14 +174,29 @@ def find_span(quoted: str, document: str) -> Span | None:
     folded = fold(quoted)
     # A full stop or comma before the closing mark may be that of the sentence around it.
     for candidate in dict.fromkeys((folded, folded[:-1].rstrip() if folded[-1:] in (".", ",") else folded)):
-        for version in fold_document(document):
-            if found := _find_whole(candidate, version.text) or _find_parts(candidate, version.text):
-                return _build_span(version, *found)
+        version = fold_document(document)
+        if found := _find_whole(candidate, version.text) or _find_parts(candidate, version.text):
+            return _build_span(version, *found)
+        if span := _find_divided(candidate, document):
+            return span
+    return None
+
+
+def _find_divided(folded: str, document: str) -> Span | None:
+    """Where a document holds a quote with words that it divides at the ends of lines."""
+    version = fold_without_dashes(document)
+    if version is None:
+        return None
+    wanted = drop_tight_dashes(folded)
+    for start in _list_places(wanted, version.text):
+        span = _build_span(version, start, start + len(wanted))
+        if is_division_of(folded, document[span.start : span.end]):
+            return span
     return None
 
 
 def _build_span(version: FoldedText, start: int, end: int) -> Span:
-    return Span(version.find_place(start), version.find_place(end - 1) + 1)
+    return Span(version.find_place(start), version.find_place(end))
 
 
 def _find_whole(quoted: str, document: str) -> tuple[int, int] | None:

@@ -1,9 +1,10 @@
 """The parts of a setup: seats, phases, limits, prices, and what is known of the judges."""
 
+import re
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Participants = Literal["debaters", "judges", "synthesizer"]
 DebaterTask = Literal["argument", "message", "ballot"]
@@ -76,10 +77,24 @@ class Framing(Fact):
     problem: str = ""  # why they are those of the format
 
 
+def check_date(text: str) -> str:
+    if not re.fullmatch(r"(\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?)?", text):
+        raise ValueError(f"a date is 2026, 2026-05 or 2026-05-31, not {text[:40]!r}")
+    return text
+
+
+Reliability = Literal["high", "medium", "low", "unknown"]
+PublicationDate = Annotated[str, AfterValidator(check_date)]
+"""A day, a month or a year in ISO 8601; "" where unknown."""
+
+
 class Document(Fact):
     title: str
     text: str
     url: str = ""
+    published: PublicationDate = ""
+    reliability: Reliability = "unknown"  # of where it comes from, as the caller declares it
+    after_round: Count = 0  # the last round of the parent, where a fork added it
 
 
 class JudgePanel(Fact):

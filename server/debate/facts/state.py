@@ -56,6 +56,7 @@ class Debate:
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
     observations: tuple[Observed, ...] = ()
+    research_versions: tuple[int, ...] = ()  # the version that each of them made
     ballots: tuple[events.Balloted, ...] = ()  # without samples
     samples: tuple[events.Balloted, ...] = ()  # of the baseline
     skipped: TalkSkipped | None = None
@@ -325,6 +326,11 @@ def replace(debate: Debate, **changes: Any) -> Debate:
     made = object.__new__(Debate)
     made.__dict__.update({name: values[name] for name in FIELD_NAMES}, **changes)
     return made
+
+
+def add_research(debate: Debate, event: events.Researched) -> Debate:
+    versions = (*debate.research_versions, debate.version + 1)
+    return replace(debate, research=(*debate.research, event), research_versions=versions)
 
 
 def once(function: Callable[[Debate], T]) -> Callable[[Debate], T]:

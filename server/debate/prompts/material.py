@@ -5,6 +5,8 @@ from itertools import chain
 
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.rhetoric import find_contest, list_contestable, list_marks, name_pattern
+from server.debate.documents.marks import disarm_marks
+from server.debate.documents.sources import list_sources
 from server.debate.facts.answers import Span
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
@@ -13,6 +15,7 @@ from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
+from server.debate.prompts.transcript import show_text
 from server.debate.rules.decide import Call
 
 MAX_DIRECT_MESSAGES = 100
@@ -38,7 +41,7 @@ def render_message(debate: Debate, message: Spoke) -> str:
     """The id of a message, and what it says."""
     (point,) = split_turn(debate, message).points
     name = format_id(point.id, side_labels(debate)[message.seat])
-    return f"[{name}]\n{quote_verbatim(relabel(debate, message.text))}"
+    return f"[{name}]\n{show_text(debate, message.text, 1, message.seen)}"
 
 
 def render_own_marks(debate: Debate, call: Call) -> Iterator[str]:
@@ -68,11 +71,11 @@ def render_shown_marks(debate: Debate, reading: int) -> Iterator[str]:
         if original:
             yield f"made of what {labels[original.seat]} said:\n{quote_words(debate, original, reading)}"
         if why := find_contest(debate, allegation):
-            yield f"{labels[said.seat]} contests it:\n{quote_verbatim(relabel(debate, why, reading))}"
+            yield f"{labels[said.seat]} contests it:\n{quote_verbatim(disarm_marks(relabel(debate, why, reading)))}"
 
 
 def quote_words(debate: Debate, span: Span, reading: int = 1) -> str:
-    return quote_verbatim(relabel(debate, span.quote, reading))
+    return quote_verbatim(disarm_marks(relabel(debate, span.quote, reading)))
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:
@@ -99,16 +102,18 @@ def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
 def render_research(debate: Debate, call: Call) -> Iterator[str]:
     """The research results of this seat for this reply."""
     key = (*call.slot_key, call.round)
+    numbers = {source.lookup: source.number for source in list_sources(debate)}
     lookups = [
-        lookup
-        for research in debate.research
+        (lookup, numbers.get((index, place), 0))
+        for index, research in enumerate(debate.research)
         if (research.seat, research.slot_index, research.round) == key
-        for lookup in research.lookups
+        for place, lookup in enumerate(research.lookups)
     ]
     if lookups:
         yield "What you looked up for this answer:"
-    for lookup in lookups:
+    for lookup, number in lookups:
         result = f"It failed: {lookup.failed}" if lookup.failed else lookup.result
         cut = "\n[cut here]" if lookup.cut else ""
         name, arguments = clean_line(lookup.tool), clean_line(lookup.arguments)
-        yield f"{name} {arguments}\n{quote_verbatim(result + cut)}"
+        reference = f"(doc {number}) " if number else ""
+        yield f"{reference}{name} {arguments}\n{quote_verbatim(result + cut)}"

@@ -21,6 +21,7 @@ from typing import Any, Literal, assert_never
 
 from server.debate.arguments.points import format_id, list_points
 from server.debate.ballots.waves import find_wave, is_private_ballot
+from server.debate.documents.marks import disarm_marks
 from server.debate.facts.config import CALLER, HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
@@ -300,7 +301,7 @@ def render_verdict_material(debate: Debate) -> Iterator[str]:
     yield format_legend(debate)
     if verdict := debate.verdict:
         text = "\n".join(filter(None, (verdict.verdict, verdict.reasoning)))
-        yield f"The verdict ({verdict.outcome}):\n{quote_verbatim(text)}"
+        yield f"The verdict ({verdict.outcome}):\n{quote_verbatim(disarm_marks(text))}"
     if debate.setup.output_schema:
         yield f"Answer with JSON only, by this JSON Schema: {debate.setup.output_schema}"
     else:

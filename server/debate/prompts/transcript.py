@@ -11,8 +11,18 @@ from itertools import chain
 from typing import NamedTuple, assert_never
 
 from server.debate.arguments.points import format_id, split_turn
+from server.debate.documents.marks import mark_quotes
+from server.debate.documents.sources import Source, list_sources
 from server.debate.facts.config import Debater, Phase
-from server.debate.facts.events import Audited, DefaultPlanUsed, PhaseEntered, RoundClosed, RoundOpened, Spoke
+from server.debate.facts.events import (
+    Audited,
+    DefaultPlanUsed,
+    PhaseEntered,
+    RoundClosed,
+    RoundOpened,
+    SlotFact,
+    Spoke,
+)
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
@@ -29,9 +39,7 @@ LATE_NOTE = ", made while the turns above were written, which had not seen it"
 def render_preamble(debate: Debate, call: Call) -> list[str]:
     """The question, the documents and the positions: the part that never changes within a debate."""
     parts = ["# Question\n" + quote_verbatim(debate.setup.question)]
-    for number, document in enumerate(debate.setup.documents, start=1):
-        title = clean_line(f"{document.title} {document.url}".strip())
-        parts.append(f"# Document {number}\n{quote_verbatim(title)}\n>\n{quote_verbatim(document.text)}")
+    parts += [render_document(source) for source in list_sources(debate) if source.lookup is None]
     if call.task == "framing":
         return parts
     parts.append("# Positions\n" + quote_verbatim("\n".join(position_lines(debate, call.reading))))
@@ -40,6 +48,22 @@ def render_preamble(debate: Debate, call: Call) -> list[str]:
             "# Taken for given where the question leaves it open\n" + quote_verbatim(framing.assumption)
         )
     return parts
+
+
+def render_document(document: Source) -> str:
+    title = clean_line(f"{document.title} {document.url}".strip())
+    return f"# Document {document.number}\n{quote_verbatim(title)}\n>\n{quote_verbatim(document.text)}"
+
+
+def show_text(
+    debate: Debate, text: str, reading: int, seen: int, start: int = 0, end: int | None = None
+) -> str:
+    """A text of the talk, or a part of it, as the seat of a reading is shown it, with the marks of the server.
+
+    `seen`: the version of the debate that its author had read.
+    """
+    marked = mark_quotes(debate, text, seen, lambda part: relabel(debate, part, reading), start, end)
+    return quote_verbatim(marked)
 
 
 def position_lines(debate: Debate, reading: int = 0) -> list[str]:
@@ -182,7 +206,8 @@ def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: 
             return render_turn(debate, event, reading)
         case _:
             assert_never(event)
-    return f"[{heading}]\n{quote_verbatim(relabel(debate, text, reading))}"
+    seen = event.seen if isinstance(event, SlotFact) else 1  # whoever adds notes knows the documents
+    return f"[{heading}]\n{show_text(debate, text, reading, seen)}"
 
 
 def render_turn(debate: Debate, turn: Spoke, reading: int) -> str:
@@ -193,9 +218,10 @@ def render_turn(debate: Debate, turn: Spoke, reading: int) -> str:
         return f"[{heading}: retracted]"
     parts = split_turn(debate, turn)
     lines = [f"[{heading}]"]
-    lines += [quote_verbatim(relabel(debate, parts.before, reading))] if parts.before else []
+    if parts.before:
+        lines.append(show_text(debate, turn.text, reading, turn.seen, 0, len(parts.before)))
     for point in parts.points:
-        text = quote_verbatim(relabel(debate, point.text, reading))
+        text = show_text(debate, turn.text, reading, turn.seen, point.span.start, point.span.end)
         lines.append(f"[{format_id(point.id, labels[turn.seat])}]\n{text}")
     return "\n".join(lines)
 
@@ -206,7 +232,7 @@ def render_briefing(debate: Debate, round_opened: RoundOpened, reading: int) -> 
         "the moderator asks this round to focus on": round_opened.new_angle,
     }
     return "\n\n".join(
-        f"[{title}]\n{quote_verbatim(relabel(debate, text, reading))}"
+        f"[{title}]\n{show_text(debate, text, reading, round_opened.seen)}"
         for title, text in parts.items()
         if text
     )

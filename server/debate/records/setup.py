@@ -85,6 +85,8 @@ def check_typed_parts(setup: Opened) -> None:
         if part := getattr(setup, name):
             build_input(kind, part)
     build_documents([build_input(requests.DocumentInput, document) for document in setup.documents])
+    is_known = all(document.after_round <= setup.forked_at_round for document in setup.documents)
+    require(is_known, "documents: one was added after a round that it did not inherit.")
     same = ("instructions", "handoff", "on_window", "quorum", "ballots", "stop", "skip_if_agreed")
     typed = {name: getattr(setup, name) for name in same}
     typed |= {"pause_when": list(map(str, setup.pause_when))}

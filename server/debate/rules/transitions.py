@@ -56,7 +56,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, RoundPlan, find_block, phase_seats, replace
+from server.debate.facts.state import Debate, RoundPlan, add_research, find_block, phase_seats, replace
 from server.debate.rules import breakpoints, framing
 from server.debate.rules.advance import apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
@@ -175,7 +175,7 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             return fill_slot(debate, event, deliverable=event)
         case Researched():
             check_open_slot(debate, event)
-            return replace(debate, research=(*debate.research, event))
+            return add_research(debate, event)
         case Failed():
             return apply_failed(debate, event)
         case HandoffFailed():

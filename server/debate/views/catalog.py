@@ -111,7 +111,11 @@ ALL_VIEWS = (
     ),
     View("result", "The whole outcome as plain data.", lambda of: verdict.build_result(of.debate)),
     View("round", "The turns, ballots, judgments and failures of one round.", build_round, None, ("round",)),
-    View("analysis", "Counts by round, debater and judge.", lambda of: rounds.build_analysis(of.debate)),
+    View(
+        "analysis",
+        "Counts by round, debater and judge; the evidence of each point.",
+        lambda of: rounds.build_analysis(of.debate, of.entries[0].at),
+    ),
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
     View(
         "receipt",

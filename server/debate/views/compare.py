@@ -138,6 +138,8 @@ def flatten(path: str, value: Any) -> Iterator[tuple[str, str]]:
         value = {item.pop("name", "") or item.pop("title"): item for item in value}
     if isinstance(value, dict):
         for key, part in value.items():
+            if key == "after_round":
+                continue  # of a document: it says no more than that the fork added it
             yield from flatten(f"{path}.{key}" if path else key, part)
     elif isinstance(value, list):
         yield path, ", ".join(map(str, value))

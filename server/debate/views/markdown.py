@@ -19,7 +19,7 @@ from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.views.blind import has_callers_seat
-from server.debate.views.names import name_debate, name_event
+from server.debate.views.names import find_recorded, name_debate, name_event, show_turn
 from server.debate.views.recent import keep_recent
 from server.debate.views.state import (
     fork_origin_line,
@@ -79,11 +79,11 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
     return "\n".join(parts) + "\n"
 
 
-def round_lines(debate: Debate, round_number: int) -> list[str]:
-    debate = name_debate(debate)
+def round_lines(recorded: Debate, round_number: int) -> list[str]:
+    debate = name_debate(recorded)
     ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
     lines = [f"\n*{describe_ballot(ballot)}*" for ballot in ballots if ballot.wave == "blind"]
-    lines += talk_lines(debate, round_number)
+    lines += talk_lines(debate, recorded, round_number)
     for ballot in ballots:
         if ballot.wave != "blind":
             lines += [f"\n*{describe_ballot(ballot)}*", *lookup_lines(debate, ballot)]
@@ -117,7 +117,7 @@ def describe_block_end(ended: events.BlockEnded) -> str:
     return f"The phases from {ended.block} on were held {times}, and not again: {why}."
 
 
-def talk_lines(debate: Debate, round_number: int) -> list[str]:
+def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]:
     """Turns, notes and what officers wrote in a round, in the order in which the prompts have them."""
     groups = order_turns(debate, round_number, reading=1)
     # If the next speaker was drawn, a failure says so.
@@ -129,7 +129,7 @@ def talk_lines(debate: Debate, round_number: int) -> list[str]:
         elif not isinstance(event, events.Spoke):
             lines += officer_blocks(debate, round_number, [event])
         elif is_visible(debate, "debaters"):
-            lines += [turn_block(debate, event), *lookup_lines(debate, event)]
+            lines += [turn_block(recorded, find_recorded(recorded, event)), *lookup_lines(debate, event)]
             lines += [f"\n*{event.seat} hands over to {chosen[event.seat]}.*"] if event.seat in chosen else []
     return lines
 
@@ -155,15 +155,19 @@ def turn_block(debate: Debate, turn: events.Spoke) -> str:
     if debate.is_active(turn):
         cut = ["*(cut at the length limit)*"] if turn.cut else []
         return "\n\n".join([title, *point_blocks(debate, turn), *cut])
-    struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in turn.text.splitlines())
+    lines = show_turn(debate, turn).splitlines()
+    struck = "\n".join(f"~~{line}~~" if line.strip() else "" for line in lines)
     return f"{title}, retracted\n\n{quote(struck)}"
 
 
 def point_blocks(debate: Debate, turn: events.Spoke) -> list[str]:
     """The points of a turn, each below its id."""
     parts = split_turn(debate, turn)
-    blocks = [quote(parts.before)] if parts.before else []
-    return blocks + [f"[{format_id(point.id, turn.seat)}]\n{quote(point.text)}" for point in parts.points]
+    blocks = [quote(show_turn(debate, turn, 0, len(parts.before)))] if parts.before else []
+    for point in parts.points:
+        text = show_turn(debate, turn, point.span.start, point.span.end)
+        blocks.append(f"[{format_id(point.id, turn.seat)}]\n{quote(text)}")
+    return blocks
 
 
 def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEvent]) -> list[str]:
@@ -235,6 +239,7 @@ def format_report(found: Report) -> str:
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
+    parts += section("Quotes of documents", claim_lines(found))
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)
     parts += section("No result in the shape asked for", filter(None, [found.deliverable_problem]))
@@ -265,6 +270,11 @@ def panel_lines(found: Report) -> list[str]:
     counted = f"counted: {counts}; {shares}"
     told = (ahead, counted, rule, panel.consensus, f"confidence: {format_confidence(found)}", found.settled)
     return [*filter(None, told)]
+
+
+def claim_lines(found: Report) -> list[str]:
+    checked, failed = found.claims.checked_quotes, found.claims.failed_quotes
+    return [f"{checked} checked, {failed} not found"] if checked or failed else []
 
 
 def format_confidence(found: Report) -> str:

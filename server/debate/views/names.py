@@ -8,6 +8,7 @@ import json
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts import answers, events
 from server.debate.facts.config import Fact
 from server.debate.facts.labels import name_sides
@@ -35,8 +36,9 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     events.DefaultPlanUsed: ("reason",),
     events.Lookup: ("arguments", "failed"),
     events.Paused: ("reason",),
+    events.Concluded: ("verdict", "reasoning"),
 }
-"""The fields with words of models, also where the server quotes them in its own. `Concluded` is in names already."""
+"""The fields with words of models, also where the server quotes them in its own."""
 
 MODEL_PARTS: dict[type[Fact], tuple[str, ...]] = {
     events.Researched: ("lookups",),
@@ -56,7 +58,7 @@ def name_event(debate: Debate, event: E, reading: int = 1) -> E:
     changes: dict[str, Any] = {}
     for name in MODEL_TEXTS.get(type(event), ()):
         text = getattr(event, name)
-        named = name_sides(debate, text, reading)
+        named = show_to_people(debate, event, text, reading)
         if named != text:
             changes[name] = named
     for name in MODEL_PARTS.get(type(event), ()):
@@ -68,6 +70,27 @@ def name_event(debate: Debate, event: E, reading: int = 1) -> E:
     if isinstance(event, events.Synthesized) and debate.setup.output_schema and changes:
         changes["text"] = name_json(debate, event.text)
     return event.model_copy(update=changes) if changes else event
+
+
+def show_to_people(debate: Debate, event: Fact, text: str, reading: int) -> str:
+    """A model's text with names in place of labels, and with the server's marks behind its quotes."""
+    if isinstance(event, events.Concluded):  # it is in names already
+        return mark_quotes(debate, text, debate.version, str)
+    if isinstance(event, events.Spoke) or not isinstance(event, events.Answer):  # turns: see `show_turn`
+        return disarm_marks(name_sides(debate, text, reading))
+    return mark_quotes(debate, text, event.seen, lambda part: name_sides(debate, part, reading))
+
+
+def show_turn(debate: Debate, turn: events.Spoke, start: int = 0, end: int | None = None) -> str:
+    """A turn or a part of it, as recorded, with names in place of labels, and the server's marks behind its quotes."""
+    said = find_recorded(debate, turn)
+    return mark_quotes(debate, said.text, said.seen, lambda part: name_sides(debate, part), start, end)
+
+
+def find_recorded(debate: Debate, turn: events.Spoke) -> events.Spoke:
+    """The turn as it was recorded, of one that people read."""
+    said = (event for event in debate.round_events(turn.round) if isinstance(event, events.Spoke))
+    return next(one for one in said if (one.seat, one.slot_index) == (turn.seat, turn.slot_index))
 
 
 def is_reading(event: Fact) -> bool:

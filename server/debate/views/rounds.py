@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from server.debate.arguments.points import format_id
 from server.debate.ballots.rhetoric import build_rhetoric
 from server.debate.ballots.waves import is_private_ballot
+from server.debate.documents.report import build_evidence
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, OBSERVER, REFEREE, SYNTHESIZER, Fact, SeatKind
@@ -141,8 +142,11 @@ def answered_task(answer: events.AnswerEvent | events.Researched) -> str:
     return ANSWER_TASKS[answer.kind]
 
 
-def build_analysis(debate: Debate) -> dict[str, Any]:
-    """Counts by round, debater and judge. They are counts, not scores: nothing here is calibrated."""
+def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
+    """Counts by round, debater and judge. They are counts, not scores: nothing here is calibrated.
+
+    `at`: when the debate was opened, in ISO 8601; "" where unknown.
+    """
     counted = {"turns": debate.turns, "judgments": debate.judgments, "failures": debate.all_failures}
     judges: dict[str, list[dict[str, Any]]] = {judge: [] for judge in judge_seats(debate.setup)}
     for judged in visible_judgments(debate):
@@ -163,5 +167,6 @@ def build_analysis(debate: Debate) -> dict[str, Any]:
         for entered in debate.rounds
     ]
     found = {"rounds": rounds, "debaters": debaters, "judges": judges}
+    found["evidence"] = build_evidence(debate, at) if is_visible(debate, "debaters") else []
     is_observed = debate.setup.observer is not None and shows_marks(debate)
     return found | ({"rhetoric": build_rhetoric(name_debate(debate))} if is_observed else {})

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.positions import describe_framing_problem
+from server.debate.documents.marks import disarm_marks
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import CALLER, AnySeatKind, Debater
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
@@ -167,7 +168,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "outcome": verdict.outcome if verdict else "",
         "winner": verdict.winner if verdict else "",
         "winner_stance": debate.debater(verdict.winner).stance if verdict and verdict.winner else "",
-        "verdict": verdict.verdict if verdict else "",
+        "verdict": disarm_marks(verdict.verdict) if verdict else "",
         "moderator_summary": moderator_summary(debate),
         "final_decision": summaries[-1].decision if is_settled else "",
         "settled": is_settled,

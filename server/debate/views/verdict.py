@@ -15,6 +15,7 @@ from server.debate.analysis.confidence import (
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
+from server.debate.documents.report import Claims, build_claims
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
@@ -25,7 +26,7 @@ from server.debate.rules.decide import status
 from server.debate.rules.panel import describe_rule_in_force, has_answered, list_seats
 from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
 from server.debate.rules.verdict import count_panel, find_caps
-from server.debate.views.names import name_debate
+from server.debate.views.names import name_debate, show_turn
 from server.debate.views.state import (
     cost_line,
     is_visible,
@@ -93,6 +94,7 @@ class Verdict(BaseModel):
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
     rhetoric: Annotated[list[str], Field(description="As alleged by the observer")] = []
     dissent: list[str] = []
+    claims: Claims = Claims()
     cautions: Annotated[list[str], Field(description="What weakens the verdict")] = []
     deliverable: Annotated[
         str, Field(description="The synthesizer's result: prose, or JSON text by output_schema")
@@ -132,20 +134,20 @@ def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
     """The turns from a round on, each round in the order in which prompts quote it."""
     if not is_visible(debate, "debaters"):
         return []
-    debate = name_debate(debate)
+    named = name_debate(debate)
     return [
         Turn(
             round=spoken.round,
             phase=debate.rounds[spoken.round - 1].phase,
             agent=spoken.seat,
             stance=debate.debater(spoken.seat).stance,
-            text=spoken.text,
+            text=show_turn(debate, spoken),
             act=spoken.act,
             to=spoken.to,
             retracted=not debate.is_active(spoken),
         )
         for round_number in range(max(since_round, 1), debate.round + 1)
-        for spoken in debate.transcript_turns(round_number)
+        for spoken in named.transcript_turns(round_number)
     ]
 
 
@@ -226,10 +228,11 @@ def tally_ballots(debate: Debate) -> dict[str, Any]:
 
 def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty as long as there is none."""
-    found = debate.verdict
+    found = name_debate(debate).verdict
     result, problem = find_deliverable(debate)
     cautions = [*find_verdict_caps(debate), *find_verdict_warnings(debate)] if found or result else []
-    beliefs = build_beliefs(debate) if is_visible(debate, "debaters") and (found or result) else Beliefs()
+    is_public = is_visible(debate, "debaters")
+    beliefs = build_beliefs(debate) if is_public and (found or result) else Beliefs()
     rhetoric = list_rhetoric_lines(debate) if shows_marks(debate) and (found or result) else []
     if found is None:
         headline = build_headline(debate) if result or problem else ""
@@ -237,6 +240,7 @@ def build_verdict(debate: Debate) -> Verdict:
             headline=headline,
             rhetoric=rhetoric,
             beliefs=beliefs,
+            claims=build_claims(debate) if is_public and (result or problem) else Claims(),
             cautions=cautions,
             deliverable=result,
             deliverable_problem=problem,
@@ -261,9 +265,10 @@ def build_verdict(debate: Debate) -> Verdict:
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
         beliefs=beliefs,
-        baseline=describe_baseline(debate) if is_visible(debate, "debaters") else "",
+        baseline=describe_baseline(debate) if is_public else "",
         rhetoric=rhetoric,
         dissent=list_dissent(debate, found),
+        claims=build_claims(debate) if is_public else Claims(),
         cautions=cautions,
         deliverable=result,
         deliverable_problem=problem,

@@ -6,6 +6,7 @@ from itertools import chain
 
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.commands.setup_warnings import describe_stance_changes
+from server.debate.documents.evidence import describe_lost_quotes
 from server.debate.facts.config import CALLER, AnySeatKind
 from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke, Usage
 from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
@@ -74,6 +75,8 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     if drawn := len(debate.handoff_failures):
         choices = format_count(drawn, "choice")
         warnings.append(f"{choices} of the next speaker could not be used; who spoke was drawn.")
+    if lost_quotes := describe_lost_quotes(debate, debate.verdict.winner if debate.verdict else ""):
+        warnings.append(lost_quotes)
     if lost := debate.predicate_lost:
         warnings.append(describe_lost_predicate(lost))
     if functions := debate.prompt_functions_lost:

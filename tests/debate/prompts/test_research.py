@@ -51,9 +51,9 @@ def test_after_a_lookup_the_seat_is_called_again_with_the_results() -> None:
     again, _ = at.pending_calls()
     assert (again.seat, again.slot_key, again.attempt) == (first.seat, first.slot_key, first.attempt)
     assert prompt_text(at, again).partition("What you looked up for this answer:\n")[2] == (
-        'web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
+        '(doc 1) web/search {"q": "boats"}\n> Boats cost 100.\n> # Round 9: verdict\n'
         "web/fetch {}\n> It failed: no answer in 10 s\n"
-        'web/fetch {"u": 1}\n> Long\n> [cut here]\n'
+        '(doc 2) web/fetch {"u": 1}\n> Long\n> [cut here]\n'
         "You are A. Your position: for\n"
         'The question: "Should a small team write its own scheduler?"\n'
         "Talk round 1 of at most 2. Numbered points in plain prose, at most 180 words."
@@ -95,7 +95,7 @@ def test_a_moderator_looks_things_up_before_it_opens_a_round() -> None:
     opened = build_setup(format="verdict", options={"moderator": {"tools": ["web"]}})
     at = simulate(opened).play_to_round(1)
     at.add_events(build_researched(at.pending_calls()[0]))
-    assert "What you looked up for this answer:\nweb/search" in prompt_text(at, at.pending_calls()[0])
+    assert "What you looked up for this answer:\n(doc 1) web/search" in prompt_text(at, at.pending_calls()[0])
     at.play()
     assert at.status == "concluded"
     assert not any("Boats" in prompt for prompt in at.prompts("Proponent"))

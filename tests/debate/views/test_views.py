@@ -172,7 +172,11 @@ class TestFailures:
             "Speaker 4": (2, 0),
         }
         assert len(state["failures"]) == 2
-        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [2, 3, 0]
+        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [
+            2,
+            3,
+            0,
+        ]
         assert (
             build_round(at.debate, 1)["failures"]
             == [{"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}]

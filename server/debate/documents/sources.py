@@ -1,0 +1,60 @@
+"""What debaters may quote: the documents of a debate and the results of its research, in one numbering.
+
+A number stays what it is: research follows the documents in the order in which it was recorded, and the documents that
+a fork adds follow the research of the rounds that it inherits.
+"""
+
+from dataclasses import dataclass, replace
+
+from server.debate.facts.config import Document, Reliability
+from server.debate.facts.state import Debate, once
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    title: str
+    text: str
+    url: str = ""
+    number: int = 0  # (doc 1) is the first
+    version: int = 1  # of the debate, since which it can be quoted
+    published: str = ""  # as declared, in ISO 8601
+    reliability: Reliability = "unknown"  # as declared
+    lookup: tuple[int, int] | None = None
+    """Of a result: the index of its research in the debate, and its own there. None for a document."""
+
+
+@once
+def list_sources(debate: Debate) -> tuple[Source, ...]:
+    """The sources of a debate by number."""
+    rows: list[tuple[tuple[int, bool], Source]] = [
+        ((document.after_round, True), build_source(document)) for document in debate.setup.documents
+    ]
+    recorded = zip(debate.research, debate.research_versions, strict=True)
+    for index, (research, version) in enumerate(recorded):
+        rows += [
+            (
+                (research.round, False),
+                Source(found.tool, found.result, version=version, lookup=(index, place)),
+            )
+            for place, found in enumerate(research.lookups)
+            if found.result
+        ]
+    ordered = [source for _, source in sorted(rows, key=lambda row: row[0])]
+    return tuple(replace(source, number=number) for number, source in enumerate(ordered, start=1))
+
+
+def build_source(document: Document) -> Source:
+    return Source(
+        document.title,
+        document.text,
+        document.url,
+        published=document.published,
+        reliability=document.reliability,
+    )
+
+
+def find_source(debate: Debate, number: int, seen: int) -> Source | None:
+    """The source of a number, as far as whoever had seen this version of the debate can know of it."""
+    sources = list_sources(debate)
+    found = sources[number - 1] if 1 <= number <= len(sources) else None
+    return found if found and found.version <= seen else None

@@ -1,0 +1,194 @@
+"""How good evidence is: by rule, each factor with how it was obtained, and nothing counted that anybody can write."""
+
+import pytest
+
+from server.debate.commands.requests import DocumentInput
+from server.debate.documents.evidence import (
+    count_quotes,
+    describe_age,
+    find_site,
+    weigh_evidence,
+)
+from server.debate.facts.events import Opened
+from server.debate.views.markdown import format_report
+from server.debate.views.rounds import build_analysis
+from server.debate.views.verdict import build_report, build_verdict
+from tests.support.simulation import DebateSimulation, build_setup, simulate, task_script
+
+pytestmark = pytest.mark.requirement("D15")
+
+AT = "2026-05-31T12:00:00Z"
+ONE = {
+    "title": "Report",
+    "text": "# 1 Summary\nNothing here.\n[page 212]\n## 4.2 Costs\nIn Lyon costs rose by 12 percent in 2024.",
+    "url": "https://www.example.co.uk/report",
+    "published": "2024-11",
+    "reliability": "high",
+}
+TWO = {
+    "title": "Audit",
+    "text": "The audit in Lyon confirms the rise of 12 percent.",
+    "url": "https://audit.example/x",
+}
+QUOTES = "“In Lyon costs rose by 12 percent” (doc 1), as “The audit in Lyon confirms the rise” (doc 2)."
+SOUP = (
+    "According to a 2024 study [1] (Smith, 2023), therefore 87 % of experts agree; for example, evidence shows "
+    "“a significant improvement of 45 percent in all 12 trials” (doc 1), DOI 10.1000/182, p < .001 [2]."
+)
+
+
+def play(text: str, *documents: dict[str, str]) -> DebateSimulation:
+    return simulate(open_with(*documents), task_script({"argument": text})).play()
+
+
+def open_with(*documents: dict[str, str]) -> Opened:
+    return build_setup(documents=list(documents))
+
+
+def weigh(text: str, *documents: dict[str, str]) -> tuple[str, dict[str, tuple[str, str]], str]:
+    one = weigh_evidence(play(text, *documents).debate)[0]
+    return one.level, {f.name: (f.value, f.basis) for f in one.factors}, str(one.coverage)
+
+
+def test_a_soup_of_keywords_with_false_citations_is_low() -> None:
+    level, factors, coverage = weigh(SOUP, ONE, TWO)
+    assert level == "LOW"
+    assert set(factors.values()) == {("", "unknown")}
+    assert coverage == "0"
+    assert weigh("Costs rise, therefore they rise.", ONE)[0] == "LOW"
+
+
+def test_one_quote_that_is_not_found_spoils_the_others() -> None:
+    assert weigh(QUOTES, ONE, TWO)[0] == "MEDIUM"
+    assert weigh(f"{QUOTES} “In Lyon costs rose by 13 percent” (doc 1)", ONE, TWO)[0] == "LOW"
+
+
+def test_every_factor_says_how_it_was_obtained() -> None:
+    _, factors, coverage = weigh(QUOTES, ONE, TWO)
+    assert factors == {
+        "reliability": ("", "unknown"),  # nothing was declared of the second
+        "recency": ("", "unknown"),
+        "relevance": ("", "unknown"),
+        "corroboration": ("yes", "computed"),
+        "specificity": factors["specificity"],
+    }
+    assert factors["specificity"][1] == "computed"
+    assert coverage == "2/5"
+    _, alone, _ = weigh("“In Lyon costs rose by 12 percent in 2024.” (doc 1)", ONE)
+    assert alone["reliability"] == ("high", "declared")
+    assert alone["recency"] == ("2024-11", "declared")
+    assert alone["corroboration"] == ("no", "computed")
+    assert alone["specificity"] == ("2 numbers, 1 name", "computed")
+
+
+def test_a_second_document_corroborates_only_with_another_text_from_another_site() -> None:
+    same_site = TWO | {"url": "https://news.example.co.uk/2"}
+    nowhere = {"title": TWO["title"], "text": TWO["text"]}
+    copied = ONE | {"url": "https://other.example/"}
+    both = "“In Lyon costs rose by 12 percent” (doc 1) “In Lyon costs rose by 12 percent” (doc 2)"
+    assert weigh(QUOTES, ONE, same_site)[1]["corroboration"] == ("no", "computed")
+    assert weigh(QUOTES, ONE, nowhere)[1]["corroboration"] == ("", "unknown")
+    assert weigh(both, ONE, copied)[1]["corroboration"] == ("no", "computed")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://www.example.com/a?b", "example.com"),
+        ("HTTPS://user@News.Example.co.uk:8080/", "example.co.uk"),
+        ("https://example.com.", "example.com"),
+        ("http://127.0.0.1/x", "127.0.0.1"),
+        ("https://localhost/", "localhost"),
+        ("example.com", ""),
+        ("", ""),
+    ],
+)
+def test_sites_are_told_apart_by_their_registrable_part(url: str, site: str) -> None:
+    assert find_site(url) == site
+
+
+@pytest.mark.parametrize(
+    ("published", "age"),
+    [
+        ("2024-11", "published 2024-11, 18 months before"),
+        ("2026-05-02", "published 2026-05-02, 0 months before"),
+        ("2025", "published 2025, 1 year before"),
+        ("2027", ""),
+        ("2026-06", ""),
+    ],
+)
+def test_the_age_of_a_document_is_that_at_the_opening(published: str, age: str) -> None:
+    assert describe_age(published, AT) == age
+
+
+def test_the_analysis_has_each_quote_with_its_place() -> None:
+    at = play(QUOTES, ONE, TWO)
+    rows = build_analysis(at.debate, AT)["evidence"]
+    assert [(row["point"], row["level"], row["coverage"]) for row in rows] == [
+        (f"{turn.seat} {turn.round}.1", "MEDIUM", "2/5") for turn in at.debate.turns
+    ]
+    first, second = rows[0]["quotes"]
+    assert ONE["text"][first["start"] : first["end"]] == first["quote"] == "In Lyon costs rose by 12 percent"
+    assert (first["doc"], first["mark"], first["place"]) == (1, "[checked]", "page 212, section 4.2 Costs")
+    assert (second["doc"], second["place"]) == (2, "")
+    alone = build_analysis(play("“In Lyon costs rose by 12 percent in 2024.” (doc 1)", ONE).debate, AT)[
+        "evidence"
+    ]
+    assert {
+        "factor": "recency",
+        "value": "published 2024-11, 18 months before",
+        "basis": "computed",
+    } in alone[0]["factors"]
+    late = ONE | {"published": "2030"}
+    later = build_analysis(play("“In Lyon costs rose by 12 percent in 2024.” (doc 1)", late).debate, AT)[
+        "evidence"
+    ]
+    assert {"factor": "recency", "value": "2030", "basis": "declared"} in later[0]["factors"]
+    lost = build_analysis(play(SOUP, ONE).debate, AT)["evidence"][0]["quotes"]
+    assert lost == [
+        {
+            "doc": 1,
+            "quote": "a significant improvement of 45 percent in all 12 trials",
+            "mark": "[not found in doc 1]",
+        }
+    ]
+
+
+def test_the_verdict_counts_quotes_and_warns_where_the_winner_rests_on_lost_ones() -> None:
+    lost = play(SOUP, ONE).debate
+    report = build_report(lost)
+    assert report.claims.model_dump() == {"checked_quotes": 0, "failed_quotes": 4}
+    caution = "2 of 2 quotes in the winner's case were not found in the documents."
+    assert caution in report.cautions
+    assert "0 checked, 4 not found" in format_report(report)
+    found = build_verdict(play(QUOTES, ONE, TWO).debate)
+    assert found.claims.model_dump() == {"checked_quotes": 8, "failed_quotes": 0}
+    assert not [line for line in found.cautions if "quote" in line]
+    assert "quote" not in format_report(build_report(simulate(open_with()).play().debate)).casefold()
+
+
+def test_quotes_of_retracted_turns_and_of_hidden_debaters_are_not_counted() -> None:
+    at = simulate(open_with(ONE), task_script({"argument": SOUP})).play_to_round(2)
+    at.intervene("retract", to=at.debate.names[0], round=1)
+    at.play()
+    assert count_quotes(at.debate) == (0, 3)
+    opened = build_setup(documents=[ONE], options={"visibility": {"hide_from_client": ["debaters"]}})
+    hidden = simulate(opened, task_script({"argument": SOUP})).play().debate
+    assert build_verdict(hidden).claims.failed_quotes == 0
+    assert build_analysis(hidden, AT)["evidence"] == []
+
+
+def test_what_is_declared_of_a_document_has_a_form() -> None:
+    for wrong in ({"published": "yesterday"}, {"published": "2024-13"}, {"reliability": "best"}):
+        with pytest.raises(ValueError, match=r"published|reliability"):
+            DocumentInput.model_validate({"title": "x", "text": "y", **wrong})
+
+
+def test_each_point_has_the_evidence_of_its_own_quotes() -> None:
+    numbered = f"First of all:\n[1] Costs rose. {QUOTES}\n[2] {SOUP}\n[3] So there."
+    rows = weigh_evidence(play(numbered, ONE, TWO).debate)[:3]
+    assert [(row.point.id.point, row.level, len(row.quotes)) for row in rows] == [
+        (1, "MEDIUM", 2),
+        (2, "LOW", 1),
+        (3, "LOW", 0),
+    ]
