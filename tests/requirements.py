@@ -149,6 +149,7 @@ BUILT: dict[str, str] = {
         "never silent"
     ),
     "D5": "direct messages between debaters (questions, proposals, critiques), history bounded (100)",
+    "D29": "messages between debaters beside ordinary turns, where a phase allows them",
     "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
     "D14": (
         "rhetorical observer: concession, rebuttal, synthesis, appeal to authority, appeal to evidence, "
@@ -266,7 +267,6 @@ PLANNED: dict[str, str] = {
         "long documents: whole where they fit every seat's context window, otherwise as recorded digests with "
         "exact quotes; a seat that could not read everything is named"
     ),
-    "D29": "messages between debaters beside ordinary turns, where a phase allows them",
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N20": (
         "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "

@@ -70,7 +70,7 @@ class StepResult(VerdictResult):
     framing: Annotated[str, Field(description="How the positions came about, if not from you")]
     round: int
     phase: str
-    turns: list[verdict.Turn]
+    turns: list[state.Turn]
     moderator: Annotated[str, Field(description="What moderator and referee wrote in this round")]
     awaited: Annotated[list[state.AwaitedTurn], Field(description="Turns to write with submit_turn")]
     rules: Annotated[str, Field(description="Those of every turn, given until the first is in")]
@@ -175,7 +175,7 @@ async def build_step_result(
         framing=state.framing_line(setup),
         round=shown,
         phase=debate.rounds[shown - 1].phase if shown else "",
-        turns=[turn for turn in verdict.visible_turns(debate, shown) if turn.round == shown],
+        turns=[turn for turn in state.visible_turns(debate, shown) if turn.round == shown],
         moderator=markdown.render_moderation(debate, shown),
         awaited=awaited,
         rules=state.find_rules(debate) if awaited and not state.has_written(debate) else "",

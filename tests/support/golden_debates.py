@@ -298,13 +298,31 @@ def play_observed() -> list[Event]:
     def speak(call: Call) -> str:
         return turns[call.seat] if call.round == 1 else "As I said.\nCONTEST 1: I asked, and did not say so."
 
-    never = {"pattern": "straw man", "speaker": "B", "words": 'they say "never"', "why": "Żółć."}
-    marks = [never | {"of": "A", "original_words": "wait until June"}, never | {"words": "nobody said this"}]
+    never = {"pattern": "straw man", "speaker": "Opponent", "words": 'they say "never"', "why": "Żółć."}
+    marks = [
+        never | {"of": "Proponent", "original_words": "wait until June"},
+        never | {"words": "nobody said this"},
+    ]
     script = task_script(
         {"argument": speak, "observation": lambda c: {"marks": marks if c.round == 1 else []}}
     )
     options = {"observer": {"shown": True, "prompt": "Mind the straw men."}}
-    return simulate(build_lettered_setup(format="verdict", options=options), script).play().events
+    return simulate(build_setup(format="verdict", options=options), script).play().events
+
+
+def play_messages() -> list[Event]:
+    """Messages beside turns: one is answered, and the answer to the other fails."""
+
+    def speak(call: Call) -> str:
+        to = "Opponent" if call.seat == "Proponent" else "Proponent"
+        return f"Żółć.\nMESSAGE TO {to}, critique: 日本語で?" if call.round == 1 else "So."
+
+    def answer(call: Call) -> ScriptAnswer:
+        return "Yes." if call.seat == "Opponent" else ProviderFailure("timeout")
+
+    phases = [{"name": "opening", "messages": True}, "rebuttal", "verdict"]
+    script = task_script({"argument": speak, "answer": answer})
+    return simulate(build_setup(options={"phases": phases}), script).play().events
 
 
 def play_skipped() -> list[Event]:
@@ -364,6 +382,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "oxford": play_oxford,
         "blocks": play_blocks,
         "observed": play_observed,
+        "messages": play_messages,
         "ballots": play_ballots,
         "skipped": play_skipped,
         "positions": play_positions,

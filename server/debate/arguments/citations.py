@@ -185,8 +185,14 @@ def could_read(debate: Debate, turn: Spoke, cited: Spoke) -> bool:
         return False
     if cited is turn or cited.round != turn.round:
         return cited.round <= turn.round
-    phase = debate.round_phase(turn.round)
-    if phase.wants == "message":
-        return turn.act == "answer" and cited.act != "answer" and cited.seat == turn.to
-    first = next(said for said in debate.round_events(turn.round) if said is cited or said is turn)
-    return not phase.is_written_together and first is cited
+    if turn.act == "answer":
+        return cited.act == "argument" or (cited.act != "answer" and cited.seat == turn.to)
+    if cited.act != "argument" or debate.round_phase(turn.round).is_written_together:
+        return False
+    written = (said for said in debate.round_events(turn.round) if isinstance(said, Spoke))
+    return next(said for said in written if said is cited or is_or_carries(said, turn)) is cited
+
+
+def is_or_carries(said: Spoke, turn: Spoke) -> bool:
+    """Whether a turn is this one, or the one with which this one, a message, was sent."""
+    return said is turn or (turn.act != "argument" and said.message is not None and said.seat == turn.seat)

@@ -71,8 +71,8 @@ def find_contest_problem(debate: Debate, turn: Spoke) -> str:
 
 
 def find_turn(debate: Debate, span: Span) -> Spoke | None:
-    key = (span.seat, span.round, span.slot_index)
-    return next((t for t in debate.turns if (t.seat, t.round, t.slot_index) == key), None)
+    turns = debate.transcript_turns(span.round) if 0 < span.round <= debate.round else ()
+    return next((t for t in turns if (t.seat, t.slot_index) == (span.seat, span.slot_index)), None)
 
 
 def find_observation_problem(debate: Debate, event: Observed) -> str:

@@ -51,6 +51,7 @@ def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order |
     problem = f"{location}: its order is fixed, and it takes place once. Leave all but `name` out."
     require(is_debaters or not (wanted.order or wanted.wants or wanted.repeats), problem)
     changes: dict[str, object] = {"instruction": instruction, "repeats": wanted.repeats}
+    changes["messages"] = wanted.messages
     wants = changes["wants"] = wanted.wants or base.wants
     if wants == "argument":
         changes["order"] = wanted.order or (default_order if is_debaters else None) or base.order
@@ -59,8 +60,17 @@ def build_custom_phase(wanted: PhaseInput, location: str, default_order: Order |
         require(is_together, f"{location}: messages and ballots are written together; leave `order` out.")
         changes["order"] = "together"
     phase = base.model_copy(update=changes)
+    problem = (
+        f"{location}: messages come with arguments, and not where speakers hand over; leave `messages` out."
+    )
+    require(may_have_messages(phase), problem)
     require(phase.is_talk or not phase.repeats, f"{location}: only a phase of talk can repeat.")
     return phase
+
+
+def may_have_messages(phase: Phase) -> bool:
+    """Whether a phase that has messages beside its turns can have them."""
+    return not phase.messages or (phase.is_talk and phase.wants == "argument" and phase.order != "handoff")
 
 
 def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:

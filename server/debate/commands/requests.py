@@ -267,6 +267,7 @@ class PhaseInput(Input):
     repeats: Annotated[bool, Field(description="Fills rounds left")] = False
     wants: DebaterTask | None = None
     instruction: Text = ""
+    messages: Annotated[bool, Field(description="May come with turns")] = False
     repeat_from: Annotated[Name, Field(description="Again from this phase")] = ""
     until: BlockUntil | None = None
     limit: Annotated[int, Field(ge=2, le=20, description="Times in all; 0: 3")] = 0

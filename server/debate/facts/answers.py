@@ -19,6 +19,11 @@ Pattern = Literal[
 ]
 """What is done with words in a turn."""
 
+MESSAGE_SLOT = 60
+"""The slot index of a message that comes with a turn: above those of turns. The answers to such come after it."""
+
+MessageAct = Literal["question", "proposal", "critique"]
+
 UsageName = Annotated[str, AfterValidator(lambda name: collapse_whitespace(clean(name))[:200])]
 
 
@@ -50,6 +55,14 @@ class SlotFact(Fact):
 
 class Answer(SlotFact):
     usage: Usage
+
+
+class DirectMessage(Fact):
+    """What a debater asks another beside its turn. Other debaters do not read it."""
+
+    act: MessageAct
+    to: str
+    text: str
 
 
 class Span(Fact):

@@ -161,6 +161,7 @@ class Phase(Fact):
     wants: DebaterTask = "argument"  # of debaters; judges are an audience where it is "ballot"
     instruction: str = ""  # for custom phases: what the seats do in it
     block: Block | None = None  # the block that ends with it
+    messages: bool = False  # with a turn, a debater may send a message to another, who answers it
     closes_talk: bool = False  # held after the last round of talk, unless that one was written together
     is_private: bool = False  # its ballots decide nothing: they are compared with those before the talk
     is_baseline: bool = False  # its ballots decide nothing: they are a vote for the price of the debate

@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from server.debate.facts import config
-from server.debate.facts.answers import Answer, Contest, Observed, SlotFact, Usage
+from server.debate.facts.answers import (
+    MESSAGE_SLOT,
+    Answer,
+    Contest,
+    DirectMessage,
+    MessageAct,
+    Observed,
+    SlotFact,
+    Usage,
+)
 from server.debate.facts.beliefs import (
     Agreed,
     Belief,
@@ -41,7 +50,7 @@ OfficerTask = Literal["framing", "opening", "closing", "audit", "observation", "
 Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
-Act = Literal["argument", "question", "proposal", "critique", "answer"]
+Act = MessageAct | Literal["argument", "answer"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
 
 
@@ -154,7 +163,14 @@ class Spoke(Answer):
     to: str = ""  # the addressee of a message or of its answer
     hands_to: str = ""  # the next speaker, where speakers choose
     no_handoff: str = ""  # why the choice is not usable
+    message: DirectMessage | None = None  # sent with it, where the phase allows that
     contests: tuple[Contest, ...] = ()  # what it says against marks of the observer
+
+    def find_message(self) -> "Spoke":
+        """The message that came with it, as what its debater says."""
+        assert self.message is not None
+        changes = {**dict(self.message), "slot_index": MESSAGE_SLOT, "message": None, "contests": ()}
+        return self.model_copy(update=changes)
 
 
 class RoundOpened(Answer):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from server.debate.facts import events
 from server.debate.facts import interventions as changes
-from server.debate.facts.answers import Observed
+from server.debate.facts.answers import MESSAGE_SLOT, Observed
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
     FRAMER,
@@ -156,8 +156,11 @@ class Debate:
     @cached_property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:
         """(seat, round, slot_index) of the turns that prompts leave out."""
-        retracted = self.find_interventions(changes.TurnRetracted)
-        return frozenset((made.seat, made.turn_round, made.slot_index) for made in retracted)
+        made = self.find_interventions(changes.TurnRetracted)
+        retracted = {(one.seat, one.turn_round, one.slot_index) for one in made}
+        sent = (turn for turn in self.turns if made and turn.message)
+        with_it = (t for t in sent if (t.seat, t.round, t.slot_index) in retracted)
+        return frozenset(retracted | {(turn.seat, turn.round, MESSAGE_SLOT) for turn in with_it})
 
     @cached_property
     def seat_prompts(self) -> dict[str, str]:
@@ -240,17 +243,19 @@ class Debate:
         """The messages of a round in reading order, each with its answer if there is one."""
         turns = self.round_turns(round_number)
         answers = {(turn.to, turn.seat): (turn,) for turn in turns if turn.act == "answer"}
-        messages = (turn for turn in turns if turn.act != "answer")
+        messages = (
+            turn.find_message() if turn.message else turn
+            for turn in turns
+            if turn.message or turn.act not in ("argument", "answer")
+        )
         return tuple((asked, *answers.get((asked.seat, asked.to), ())) for asked in messages)
 
     def transcript_turns(self, round_number: int) -> tuple[Spoke, ...]:
-        """The turns of a round: as recorded where they answer each other, else in reading order."""
-        phase = self.round_phase(round_number)
-        if phase.wants == "message":
-            return tuple(chain.from_iterable(self.round_exchanges(round_number)))
-        if phase.order == "together":
-            return self.round_turns(round_number)
-        return tuple(fact for fact in self.round_events(round_number) if isinstance(fact, Spoke))
+        """The arguments of a round, as recorded where they answer each other, else in reading order; then messages."""
+        together = self.round_phase(round_number).order == "together"
+        facts = self.round_turns(round_number) if together else self.round_events(round_number)
+        arguments = (fact for fact in facts if isinstance(fact, Spoke) and fact.act == "argument")
+        return (*arguments, *chain.from_iterable(self.round_exchanges(round_number)))
 
     def round_ballots(self, round_number: int) -> tuple[events.Balloted, ...]:
         """The ballots of a round in the order of the seats, whatever order they arrived in; private ones last."""

@@ -79,15 +79,13 @@ def quote_words(debate: Debate, span: Span, reading: int = 1) -> str:
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:
-    turns = debate.round_turns(call.round)
-    return next(turn for turn in turns if turn.seat == call.message_author and turn.act != "answer")
+    asked = (asked for asked, *_ in debate.round_exchanges(call.round))
+    return next(one for one in asked if (one.seat, one.to) == (call.message_author, call.seat))
 
 
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     """The messages between this debater and others, which no other debater reads."""
-    phases = {phase.name for phase in debate.setup.phases if phase.wants == "message"}
-    rounds = [entered.round for entered in debate.rounds[: call.round - 1] if entered.phase in phases]
-    exchanges = chain.from_iterable(map(debate.round_exchanges, rounds))
+    exchanges = chain.from_iterable(map(debate.round_exchanges, range(1, call.round)))
     labels = side_labels(debate) | {call.seat: "you"}
     messages = [
         turn

@@ -49,7 +49,7 @@ from server.debate.prompts.transcript import (
 from server.debate.rules.advance import find_talk_end, is_in_moderated_block, next_phase
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
-from server.debate.rules.schedule import find_seat_prompt, find_tools, slot_failures
+from server.debate.rules.schedule import find_seat_prompt, find_tools, may_send, slot_failures
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""
@@ -243,6 +243,9 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
     argument = "Speak." if phase.order == "handoff" else words
     asked = {"argument": argument, "message": "Send your message.", "answer": "Answer."}
     yield f"{number} {asked[call.task]}"
+    if call.task == "argument" and may_send(debate, call.seat):
+        others = other_labels(debate, call)
+        yield wording.MESSAGE_STEPS.format(example=others[0], others=", ".join(others))
 
 
 def render_question_line(debate: Debate) -> Iterator[str]:

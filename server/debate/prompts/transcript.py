@@ -30,6 +30,7 @@ from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
+from server.debate.rules.schedule import is_unanswered
 from server.debate.votes.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40
@@ -135,9 +136,11 @@ def render_round(debate: Debate, round_number: int, call: Call) -> str:
 def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tuple[TranscriptEvent, bool]]:
     """The events of a round for the prompt of this call, as `place_turns` has them."""
     phase = debate.round_phase(round_number)
-    is_being_written = phase.order == "together" and round_number == debate.round and call.task != "ballot"
-    hidden = is_debater_call(call) and (phase.wants == "message" or is_being_written)
-    groups = () if hidden else order_turns(debate, round_number, call.reading)
+    is_open = round_number == debate.round and call.task not in ("ballot", "answer")
+    is_being_written = phase.order == "together" and is_open
+    groups = order_turns(debate, round_number, call.reading)
+    if is_debater_call(call):  # messages are in the last words of the two whom they concern
+        groups = () if is_being_written else tuple(group for group in groups if group[0].act == "argument")
     return place_turns(debate, round_number, groups)
 
 
@@ -240,7 +243,8 @@ def render_briefing(debate: Debate, round_opened: RoundOpened, reading: int) -> 
 
 def render_turn_heading(debate: Debate, turn: Spoke, labels: dict[str, str]) -> str:
     if turn.act != "argument":
-        return f"{labels[turn.seat]} to {labels[turn.to]}, {turn.act}"
+        unanswered = ", never answered" if is_unanswered(debate, turn) else ""
+        return f"{labels[turn.seat]} to {labels[turn.to]}, {turn.act}{unanswered}"
     return (
         f"{labels[turn.seat]}: {stance_tag(debate.debater(turn.seat))}"
         if debate.is_active(turn)
@@ -272,6 +276,9 @@ def describe_record(debate: Debate) -> str:
     if messages:
         written = "were written without seeing each other; each stands with its answer"
         sentences.append(f"The messages of {format_rounds(messages)} {written}.")
+    if beside := [n for n in (*together, *in_turn) if debate.round_exchanges(n)]:
+        stand = "stands after the turns with its answer, or is marked as never answered"
+        sentences.append(f"With turns of {format_rounds(sorted(beside))} messages were sent; each {stand}.")
     sentences.append(
         "What was first said in the last turns could not be answered: silence about it counts against nobody."
     )

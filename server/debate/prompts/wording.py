@@ -155,6 +155,11 @@ Copy the words exactly from the turn, at most two sentences. Mark nothing you ar
 OBSERVED_MATERIAL = (
     "An observer alleges this of the rhetoric of turns. It may be wrong, and does not say who is right:"
 )
+MESSAGE_STEPS = (
+    "You may ask one of the others something that no further debater reads and that is answered when all have spoken: "
+    "end your reply with a line apart from your turn: MESSAGE TO {example}, question: your message (or proposal, or "
+    "critique). The others: {others}."
+)
 CONTEST_STEPS = (
     "An observer alleges this of your last turns. Nobody answers for it, and you need not. Where it is wrong, end your "
     "reply with a line for each, apart from your turn: CONTEST 1: why"

@@ -19,6 +19,7 @@ from server.debate.facts.text import clean
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
 from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LENGTH
+from server.debate.replies.messages import MAX_MESSAGE_LENGTH
 from server.debate.replies.observations import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
@@ -70,6 +71,7 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     answers.Span: {"quote": MAX_TURN_LENGTH},
     answers.Mark: {"why": MAX_WHY_LENGTH},
     answers.Contest: {"why": MAX_WHY_LENGTH},
+    answers.DirectMessage: {"text": MAX_MESSAGE_LENGTH},
     events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
     events.Balloted: dict.fromkeys(
         ("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH

@@ -19,7 +19,7 @@ from server.debate.commands.open import (
     check_debaters,
     check_setup,
 )
-from server.debate.commands.phases import add_last_phases, check_phase_sequence
+from server.debate.commands.phases import add_last_phases, check_phase_sequence, may_have_messages
 from server.debate.commands.positions import NO_FRAMER
 from server.debate.commands.voting import check_voting
 from server.debate.facts.config import CALLER, Fact, Framing, Phase
@@ -161,7 +161,8 @@ def is_possible(phase: Phase) -> bool:
         return known.model_copy(update=own) == phase
     is_together = phase.order == "together" and (phase.is_talk or not phase.repeats)
     has_task = known is not None or bool(phase.instruction)
-    return has_task and phase.participants == "debaters" and (phase.wants == "argument" or is_together)
+    is_possible_order = phase.wants == "argument" or is_together
+    return has_task and phase.participants == "debaters" and is_possible_order and may_have_messages(phase)
 
 
 def check_seats(setup: Opened) -> None:

@@ -6,11 +6,12 @@ can act on: it gets one more attempt.
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, model_validator
 
 from server.debate.facts import events
+from server.debate.facts.answers import MessageAct
 from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
@@ -30,6 +31,7 @@ from server.debate.replies.extract import (
     shorten_turn,
 )
 from server.debate.replies.handoffs import parse_handoff
+from server.debate.replies.messages import take_message
 from server.debate.replies.observations import parse_observation, take_contests
 from server.debate.replies.votes import parse_judgment
 from server.debate.rules.decide import Call
@@ -115,7 +117,7 @@ class FramedQuestion(LenientModel):
 class DirectMessage(LenientModel):
     to: str
     text: RequiredText
-    kind: Literal["question", "proposal", "critique"] = "question"
+    kind: MessageAct = "question"
 
 
 class RoundPlan(LenientModel):
@@ -156,7 +158,8 @@ def parse_argument(debate: Debate, call: Call, text: str, reply: Reply) -> dict[
     mode = find_handoff_mode(debate, call)
     text, to, why = parse_handoff(debate, call, text, reply, mode) if mode else (text, "", "")
     text, contests = take_contests(debate, call.seat, text)
-    fields = {"hands_to": to, "no_handoff": why, "contests": contests}
+    text, message = take_message(debate, call.seat, text)
+    fields = {"hands_to": to, "no_handoff": why, "contests": contests, "message": message}
     return parse_text(debate, call, text, reply) | fields
 
 

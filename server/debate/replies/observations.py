@@ -1,6 +1,7 @@
 """What an observer saw in the turns of a round, each with its place in the turn; and what the accused say to it."""
 
 import re
+from itertools import chain
 from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -79,12 +80,14 @@ def find_mark(debate: Debate, row: Any) -> Mark | None:
     if pattern is None or len(speakers) != 1:
         return None
     speaker = speakers.pop()
-    turns = [turn for turn in debate.round_turns(debate.round) if turn.seat == speaker]
+    turns = [turn for turn in debate.transcript_turns(debate.round) if turn.seat == speaker]
     said = find_words(debate, turns, read.words)
     original = None
     if pattern == "straw_man":
         others = find_debaters(debate, read.of, prefer_names=True) - {speaker}
-        earlier = [turn for turn in reversed(debate.turns) if {turn.seat} == others]
+        numbers = range(debate.round, 0, -1)
+        said_before = chain.from_iterable(debate.transcript_turns(number) for number in numbers)
+        earlier = [turn for turn in said_before if {turn.seat} == others]
         original = find_words(debate, earlier, read.original_words)
         said = said if original else None
     why = collapse_whitespace(clean(read.why))[:MAX_WHY_LENGTH]

@@ -150,7 +150,11 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     """
     setup, phase = debate.setup, find_phase(debate.setup, entered.phase)
     speakers = sum(current_model(debate, name) != CALLER for name in entered.order)
-    turns = speakers + len(entered.order) if speakers and phase.wants == "message" else speakers
+    turns = (
+        speakers + len(entered.order)
+        if speakers and (phase.wants == "message" or phase.messages)
+        else speakers
+    )
     if debate.max_turns:
         turns = min(turns, debate.max_turns - len(debate.turns))
     moderator = setup.moderator
@@ -342,7 +346,7 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
 
     speakers = count(*debate.names)
     passes = {phase.name: count_passes(setup.phases, phase) for phase in setup.phases}
-    messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message")
+    messages = sum(passes[phase.name] for phase in setup.phases if phase.wants == "message" or phase.messages)
     answers = 0 if debate.max_turns else speakers * messages
     later = (phase for phase in setup.phases if not phase.is_talk)
     deciding = sum(

@@ -9,7 +9,7 @@ speakers, the slots follow from that choice, which is an event of the debate.
     declared     [A] [B] [C]
     moderated    [moderator opens] [the speakers chosen, one after the other, repeats allowed]
     handoff      [one speaker], who chooses the next round's
-    messages     [A, B and C each send a message] [each addressee answers]
+    messages     [A, B and C each send a message] [each addressee answers]; beside turns: [their answers] after them
     ballots      [A B C], or the judges as an audience
     judges       [judge 1, judge 2 … each in one order or in both]
     synthesizer  [synthesizer]
@@ -34,6 +34,7 @@ from server.debate.ballots.waves import (
     list_blind_voters,
     list_later_voters,
 )
+from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import (
     CALLER,
@@ -46,7 +47,7 @@ from server.debate.facts.config import (
     Officer,
     Phase,
 )
-from server.debate.facts.events import Balloted, Failed, Opened, Task, Usage
+from server.debate.facts.events import Balloted, Failed, Opened, Spoke, Task, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, judge_seats, once, phase_seats, seat_kind
 
@@ -149,6 +150,43 @@ def build_message_groups(debate: Debate) -> SlotGroups:
     return apply_turn_limit(debate, (asking, answers))
 
 
+def build_answer_groups(debate: Debate) -> SlotGroups:
+    """The answers to messages that were sent with the turns of this round, asked for after all of them."""
+    answers = tuple(
+        Slot(asked.to, MESSAGE_SLOT + 1 + debate.names.index(asked.seat), "answer", message_author=asked.seat)
+        for asked, *_ in debate.round_exchanges(debate.round)
+    )
+    return (answers,) if answers else ()
+
+
+def may_send(debate: Debate, seat: str) -> bool:
+    """Whether a debater may send a message with its turn: one a round, where the phase allows that."""
+    allows = debate.phase is not None and debate.phase.messages
+    return allows and not any(turn.message for turn in debate.round_turns(debate.round) if turn.seat == seat)
+
+
+def find_message_problem(debate: Debate, turn: Spoke) -> str:
+    """Why the message that comes with a turn cannot be sent; "" where there is none, or it can."""
+    if turn.message is None:
+        return ""
+    is_sent_with = turn.act == "argument" and may_send(debate, turn.seat)
+    is_possible = is_sent_with and turn.message.to in {*debate.names} - {turn.seat}
+    return "" if is_possible else "no such message may be sent with it"
+
+
+def is_unanswered(debate: Debate, message: Spoke) -> bool:
+    """Whether a message has no answer and will have none."""
+    exchanges = debate.round_exchanges(message.round)
+    pair = (message.seat, message.to)
+    has_answer = any((asked.seat, asked.to) == pair and answers for asked, *answers in exchanges)
+    if message.act in ("argument", "answer") or has_answer:
+        return False
+    return message.round < debate.round or not any(
+        (slot.seat, slot.message_author) == (message.to, message.seat) and is_open(debate, slot)
+        for slot in round_slots(debate)
+    )
+
+
 def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     """The turns of a round, with the slots of moderator, voters and referee before and after them."""
     opening = ((Slot(MODERATOR, 0, "opening"),),)
@@ -157,6 +195,7 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     spoken = build_turn_groups(debate, phase)
     if phase.wants == "argument" and not phase.closes_talk:
         spoken = apply_turn_limit(debate, spoken)
+    spoken = (*spoken, *build_answer_groups(debate)) if phase.messages else spoken
     before = opening if phase.order == "moderated" else ()
     voters = list_later_voters(debate) if spoken else ()
     ballots = (tuple(Slot(name, LATER_BALLOT, "ballot") for name in voters),) if voters else ()

@@ -65,6 +65,7 @@ from server.debate.rules.schedule import (
     Slot,
     current_model,
     final_closing_slots,
+    find_message_problem,
     has_final_failure,
     is_exhausted,
     open_slots,
@@ -273,8 +274,7 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             notes=(*debate.notes, event),
             note_versions=(*debate.note_versions, debate.version + 1),
         )
-    if isinstance(event, OutcomeRecorded):
-        check_name(debate, event.truth)
+    check_name(debate, event.truth if isinstance(event, OutcomeRecorded) else "")
     if isinstance(event, PositionsRevised):
         check_fits(framing.find_revision_problem(debate, event))
         return replace(after, setup=framing.revise_positions(debate.setup, event))
@@ -355,7 +355,7 @@ def check_turn(debate: Debate, event: Spoke) -> None:
             check(event.act in ("question", "proposal", "critique"), "a message was asked for")
             check(event.to in others, f"no message can go to {event.to}")
     check(not event.hands_to or event.hands_to in others, f"{event.hands_to} cannot speak next")
-    check_fits(rhetoric.find_contest_problem(debate, event))
+    check_fits(find_message_problem(debate, event) or rhetoric.find_contest_problem(debate, event))
 
 
 def check_handoff(debate: Debate, event: HandedOff) -> None:

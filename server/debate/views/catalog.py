@@ -56,7 +56,7 @@ class View:
 
 
 def build_transcript(source: ViewSource) -> ViewData:
-    turns = verdict.visible_turns(source.debate, source.since_round)
+    turns = state.visible_turns(source.debate, source.since_round)
     return {
         "debate_id": source.id,
         "question": source.debate.setup.question,

@@ -5,6 +5,7 @@ from itertools import takewhile
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
+from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
@@ -200,7 +201,11 @@ def build_interventions(stored: StoredDebate) -> dict[str, Any]:
         "threshold": str(debate.threshold or ""),
         "voting": debate.voting.model_dump() if debate.voting else None,
         "models": {seat: current_model(debate, seat) for seat in seat_models(debate.setup)},
-        "retracted": [{"seat": seat, "round": number} for seat, number, _ in sorted(debate.retracted_turns)],
+        "retracted": [
+            {"seat": seat, "round": number}
+            for seat, number, slot in sorted(debate.retracted_turns)
+            if slot != MESSAGE_SLOT
+        ],
         "actions": ACTIONS,
     }
     log = []

@@ -18,6 +18,7 @@ from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, place_turns
 from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
+from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import find_recorded, name_debate, name_event, show_turn
 from server.debate.views.recent import keep_recent
@@ -151,6 +152,7 @@ def note_block(note: TextIntervention, late: str = "") -> str:
 def turn_block(debate: Debate, turn: events.Spoke) -> str:
     stance = quote_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
+    recipient += ", never answered" if is_unanswered(debate, turn) else ""
     title = f"\n### {turn.seat} ({stance}){recipient}"
     if debate.is_active(turn):
         cut = ["*(cut at the length limit)*"] if turn.cut else []

@@ -28,6 +28,7 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     answers.Span: ("quote",),
     answers.Mark: ("why",),
     answers.Contest: ("why",),
+    answers.DirectMessage: ("text",),
     events.Balloted: ("position", "would_check", "new_point", "open_point"),
     events.Judged: ("verdict", "reasoning", "common_position", "would_change"),
     events.Synthesized: ("text",),
@@ -42,7 +43,7 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
 
 MODEL_PARTS: dict[type[Fact], tuple[str, ...]] = {
     events.Researched: ("lookups",),
-    events.Spoke: ("contests",),
+    events.Spoke: ("contests", "message"),
     answers.Observed: ("marks",),
     answers.Mark: ("said", "original"),
 }
@@ -89,7 +90,7 @@ def show_turn(debate: Debate, turn: events.Spoke, start: int = 0, end: int | Non
 
 def find_recorded(debate: Debate, turn: events.Spoke) -> events.Spoke:
     """The turn as it was recorded, of one that people read."""
-    said = (event for event in debate.round_events(turn.round) if isinstance(event, events.Spoke))
+    said = debate.transcript_turns(turn.round)  # with the messages that came with turns
     return next(one for one in said if (one.seat, one.slot_index) == (turn.seat, turn.slot_index))
 
 

@@ -14,8 +14,8 @@ from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
 from server.debate.views.names import name_debate
-from server.debate.views.state import count_failures, is_visible, shows_marks
-from server.debate.views.verdict import Turn, build_moderator_decision, visible_judgments, visible_turns
+from server.debate.views.state import Turn, count_failures, is_visible, shows_marks, visible_turns
+from server.debate.views.verdict import build_moderator_decision, visible_judgments
 
 T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
 

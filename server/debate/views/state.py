@@ -22,8 +22,9 @@ from server.debate.facts.text import format_count
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
 from server.debate.rules.decide import format_wait_reason, is_unattended, pending_calls, status
+from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import list_blind_seats
-from server.debate.views.names import name_debate
+from server.debate.views.names import name_debate, show_turn
 from server.debate.views.warnings import failure_lines
 
 
@@ -316,3 +317,41 @@ def visible_lookups(debate: Debate) -> list[FoundLookup]:
         for lookup in research.lookups
     ]
     return sorted(found, key=lambda one: (one.round, one.seat, one.slot_index))
+
+
+class Turn(BaseModel):
+    """One turn, in the shape of requirement C11."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    round: int
+    phase: str
+    agent: str
+    stance: str
+    text: str
+    act: str = "argument"
+    to: Annotated[str, Field(description="The recipient of a message or an answer")] = ""
+    retracted: Annotated[bool, Field(description="Left out of prompts since it was retracted")] = False
+    unanswered: Annotated[bool, Field(description="A message without an answer")] = False
+
+
+def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
+    """The turns from a round on, each round in the order in which prompts quote it."""
+    if not is_visible(debate, "debaters"):
+        return []
+    named = name_debate(debate)
+    return [
+        Turn(
+            round=spoken.round,
+            phase=debate.rounds[spoken.round - 1].phase,
+            agent=spoken.seat,
+            stance=debate.debater(spoken.seat).stance,
+            text=show_turn(debate, spoken),
+            act=spoken.act,
+            to=spoken.to,
+            retracted=not debate.is_active(spoken),
+            unanswered=is_unanswered(debate, spoken),
+        )
+        for round_number in range(max(since_round, 1), debate.round + 1)
+        for spoken in named.transcript_turns(round_number)
+    ]

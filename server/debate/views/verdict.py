@@ -24,9 +24,14 @@ from server.debate.facts.state import Debate, RoundPlan, once, phase_seats
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.decide import status
 from server.debate.rules.panel import describe_rule_in_force, has_answered, list_seats
-from server.debate.rules.schedule import current_model, is_exhausted, last_ballot_phase, slot_failures
+from server.debate.rules.schedule import (
+    current_model,
+    is_exhausted,
+    last_ballot_phase,
+    slot_failures,
+)
 from server.debate.rules.verdict import count_panel, find_caps
-from server.debate.views.names import name_debate, show_turn
+from server.debate.views.names import name_debate
 from server.debate.views.state import (
     cost_line,
     is_visible,
@@ -36,26 +41,12 @@ from server.debate.views.state import (
     status_reason,
     sum_usage,
     visible_lookups,
+    visible_turns,
 )
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from server.debate.votes.readings import find_talk_caps
 from server.debate.votes.voting import SYNTHESIS
 from server.debate.votes.wording import describe_agreed
-
-
-class Turn(BaseModel):
-    """One turn, in the shape of requirement C11."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
-    round: int
-    phase: str
-    agent: str
-    stance: str
-    text: str
-    act: str = "argument"
-    to: Annotated[str, Field(description="The recipient of a message or an answer")] = ""
-    retracted: Annotated[bool, Field(description="Left out of prompts since it was retracted")] = False
 
 
 class Panel(BaseModel):
@@ -128,27 +119,6 @@ class Report(Verdict):
     cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
     forked_from: str
     forked_at_round: int
-
-
-def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
-    """The turns from a round on, each round in the order in which prompts quote it."""
-    if not is_visible(debate, "debaters"):
-        return []
-    named = name_debate(debate)
-    return [
-        Turn(
-            round=spoken.round,
-            phase=debate.rounds[spoken.round - 1].phase,
-            agent=spoken.seat,
-            stance=debate.debater(spoken.seat).stance,
-            text=show_turn(debate, spoken),
-            act=spoken.act,
-            to=spoken.to,
-            retracted=not debate.is_active(spoken),
-        )
-        for round_number in range(max(since_round, 1), debate.round + 1)
-        for spoken in named.transcript_turns(round_number)
-    ]
 
 
 def visible_judgments(debate: Debate) -> list[Judged]:

@@ -20,13 +20,18 @@ def order_turns(debate: Debate, round_number: int, reading: int) -> tuple[tuple[
     other are read in the order drawn, or, in a second reading, with the first one last; both among those that had seen
     the same notes, since a turn stands before the notes that it had not seen.
     """
-    phase = debate.round_phase(round_number)
-    if phase.wants == "message":
-        groups = debate.round_exchanges(round_number)
-    else:
-        groups = tuple((turn,) for turn in debate.transcript_turns(round_number))
-    if phase.order != "together":
-        return groups
+    arguments = tuple((t,) for t in debate.transcript_turns(round_number) if t.act == "argument")
+    exchanges = debate.round_exchanges(round_number)
+    if debate.round_phase(round_number).order != "together":
+        return (*arguments, *exchanges)
+    written = (arguments, exchanges)
+    return tuple(chain.from_iterable(order_together(debate, round_number, one, reading) for one in written))
+
+
+def order_together(
+    debate: Debate, round_number: int, groups: tuple[tuple[Spoke, ...], ...], reading: int
+) -> tuple[tuple[Spoke, ...], ...]:
+    """What was written together: in the order drawn, or in a second reading with the first last."""
     notes = [
         version
         for note, version in debate.round_notes(round_number)

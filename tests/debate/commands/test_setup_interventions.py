@@ -18,8 +18,8 @@ from server.debate.rules.schedule import current_model
 from server.debate.rules.transitions import IllegalEvent, apply
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
-from server.debate.views.state import build_state
-from server.debate.views.verdict import build_verdict, visible_turns
+from server.debate.views.state import build_state, visible_turns
+from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

@@ -9,7 +9,7 @@ from server.debate.documents.marks import disarm_marks
 from server.debate.facts.events import Lookup, Opened, Researched
 from server.debate.rules.decide import Call
 from server.debate.views.catalog import VIEWS, ViewSource
-from server.debate.views.verdict import visible_turns
+from server.debate.views.state import visible_turns
 from tests.support.simulation import (
     DebateSimulation,
     build_setup,

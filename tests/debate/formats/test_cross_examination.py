@@ -13,7 +13,7 @@ from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_round, list_tasks
-from server.debate.views.verdict import visible_turns
+from server.debate.views.state import visible_turns
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

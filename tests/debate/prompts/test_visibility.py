@@ -10,8 +10,8 @@ from server.debate.facts.events import Researched
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.rounds import build_round, list_tasks
-from server.debate.views.state import build_state, sum_usage
-from server.debate.views.verdict import build_result, build_verdict, visible_turns
+from server.debate.views.state import build_state, sum_usage, visible_turns
+from server.debate.views.verdict import build_result, build_verdict
 from tests.support.simulation import (
     DebateSimulation,
     build_ballot,

@@ -54,8 +54,8 @@ from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_analysis, build_round, list_tasks
-from server.debate.views.state import StoredDebate, build_state
-from server.debate.views.verdict import build_result, visible_turns
+from server.debate.views.state import StoredDebate, build_state, visible_turns
+from server.debate.views.verdict import build_result
 from tests.support.event_strategies import EVENTS_BY_SETUP, SETUPS, any_answer
 from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, build_usage
 

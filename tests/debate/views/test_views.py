@@ -10,9 +10,9 @@ from server.debate.facts.interventions import WeightsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import build_analysis, build_round
-from server.debate.views.state import awaited_seats, build_state, sum_usage
+from server.debate.views.state import awaited_seats, build_state, sum_usage, visible_turns
 from server.debate.views.state import build_usage as build_usage_view
-from server.debate.views.verdict import Panel, Verdict, build_result, build_verdict, visible_turns
+from server.debate.views.verdict import Panel, Verdict, build_result, build_verdict
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from tests.support.simulation import (
     FUZZ_SETTINGS,
