@@ -79,8 +79,8 @@ class Debate:
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What `prompts.transcript` wrote of finished rounds, each beside all that it was made of. Shared by the
-    versions of a debate, and gone with them."""
+    """What `prompts.transcript` wrote of the set-up, of turns and of finished rounds, each beside all that it was made
+    of. Shared by the versions of a debate, and gone with them."""
 
     @cached_property
     def known(self) -> dict[Any, Any]:

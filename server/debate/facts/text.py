@@ -10,6 +10,7 @@ _ESCAPE_SEQUENCE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
+_ESCAPE_STARTS = "\x1b\x9b\x9d\x90\x98\x9e\x9f"
 _LINE_BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _INVISIBLE = re.compile(
     r"[\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters
@@ -27,7 +28,9 @@ def remove_invisible(text: str) -> str:
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text  # most texts: ten times as fast
-    whole = _ESCAPE_SEQUENCE.sub("", text.encode("utf-8", "replace").decode("utf-8"))
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    if any(start in whole for start in _ESCAPE_STARTS):  # to look for whole sequences takes half of the time
+        whole = _ESCAPE_SEQUENCE.sub("", whole)
     return _INVISIBLE.sub("", _LINE_BREAK.sub("\n", whole))
 
 

@@ -87,7 +87,7 @@ class Prompt:
 
 def render_parts(debate: Debate, call: Call) -> tuple[str, str]:
     """What a seat is asked: (question, documents, positions and transcript; who it is and what it is to do)."""
-    body = render_preamble(debate, call)
+    body = [render_preamble(debate, call)]
     body += [] if is_blind_call(call) else render_transcript(debate, call)
     tail = list(render_tail(debate, call))
     if call.attempt > 1:

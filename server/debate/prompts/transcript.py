@@ -24,7 +24,7 @@ from server.debate.facts.events import (
     Spoke,
 )
 from server.debate.facts.interventions import Challenged, NoteAdded
-from server.debate.facts.labels import relabel, side_labels
+from server.debate.facts.labels import SECOND_READING, relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import clean_line
@@ -37,8 +37,20 @@ MAX_STANCE_TAG_LENGTH = 40
 LATE_NOTE = ", made while the turns above were written, which had not seen it"
 
 
-def render_preamble(debate: Debate, call: Call) -> list[str]:
-    """The question, the documents and the positions: the part that never changes within a debate."""
+def render_preamble(debate: Debate, call: Call) -> str:
+    """The question, the documents and the positions: the part that never changes within a debate.
+
+    The last one is kept: documents may be long, and are searched for what cannot be seen.
+    """
+    reader = (call.task == "framing", call.reading)
+    known = debate.rendered.get("preamble")
+    if known is None or known[0] is not debate.setup or known[1] != reader:
+        text = "\n\n".join(list_preamble(debate, call))
+        known = debate.rendered["preamble"] = (debate.setup, reader, text)
+    return str(known[2])
+
+
+def list_preamble(debate: Debate, call: Call) -> list[str]:
     parts = ["# Question\n" + quote_verbatim(debate.setup.question)]
     parts += [render_document(source) for source in list_sources(debate) if source.lookup is None]
     if call.task == "framing":
@@ -215,6 +227,15 @@ def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: 
 
 def render_turn(debate: Debate, turn: Spoke, reading: int) -> str:
     """A turn under its heading: its points, each below its id, which stands outside the quotation."""
+    is_turned, is_active = reading == SECOND_READING, debate.is_active(turn)
+    key = ("turn", turn.seat, turn.slot_index, is_turned)
+    known = debate.rendered.get(key)  # of the last round in which it was needed
+    if known is None or known[:2] != (turn, is_active):
+        known = debate.rendered[key] = (turn, is_active, write_turn(debate, turn, reading))
+    return str(known[2])
+
+
+def write_turn(debate: Debate, turn: Spoke, reading: int) -> str:
     labels = side_labels(debate, reading)
     heading = render_turn_heading(debate, turn, labels)
     if not debate.is_active(turn):
