@@ -189,6 +189,8 @@ def find_nested_object(property_schema: dict[str, Any]) -> dict[str, Any] | None
 
 
 def format_type(property_schema: dict[str, Any]) -> str:
+    if either := property_schema.get("anyOf"):
+        return " or ".join(map(format_type, either))
     if property_schema["type"] == "array":
         return f"list of {property_schema['items'].get('type', 'objects')}s"
     return str(property_schema["type"])

@@ -229,6 +229,7 @@ BUILT: dict[str, str] = {
         "consensus unanimous, supermajority (2/3), majority, plurality, none; weights and thresholds as "
         "exact fractions; abstentions and unreadable votes never count as agreement"
     ),
+    "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
 }
 
@@ -296,7 +297,6 @@ PLANNED: dict[str, str] = {
         "the debate that used it"
     ),
     "D22": "similarity and response caching",
-    "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N12": (
         "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
         "HTML export"

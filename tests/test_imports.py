@@ -43,12 +43,13 @@ ROOMS: dict[str, str] = {
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
-    "debate.analysis": "debate.facts debate.rules",
+    "debate.analysis": "debate.facts debate.rules debate.votes",
     "debate.prompts": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas debate.votes"
     ),
     "debate.replies": (
-        "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas"
+        "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas "
+        "debate.votes"
     ),
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
@@ -77,15 +78,16 @@ ROOMS: dict[str, str] = {
     "engine": "",
     "engine.turnstile": "",
     "engine.database": (
-        "debate.analysis debate.commands debate.facts debate.replies debate.rules debate.views redaction "
-        "signing storage"
+        "debate.analysis debate.commands debate.facts debate.replies debate.rules debate.views debate.votes "
+        "redaction signing storage"
     ),
     "engine.model_calls": (
         "debate.facts debate.prompts debate.replies debate.rules engine.turnstile models models.registry "
         "redaction research"
     ),
     "engine.runner": "debate.facts debate.rules engine.database engine.model_calls models redaction storage",
-    "engine.driver": "debate.rules engine.database engine.runner",
+    "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
+    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner",
     "engine.debates": (
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
         "engine.runner models.model_servers models.prices models.registry models.windows redaction research "
@@ -163,6 +165,7 @@ LIBRARIES: dict[str, str] = {
     "engine.database": "anyio pydantic",
     "engine.model_calls": "anyio pydantic_core rfc8785",
     "engine.runner": "anyio",
+    "engine.mirrors": "anyio",
     "engine.driver": "anyio",
     "engine.debates": "anyio",
     "engine.receipts": "anyio",

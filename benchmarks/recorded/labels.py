@@ -17,7 +17,7 @@ from itertools import combinations, product
 from math import isnan, nan
 from pathlib import Path
 
-from server.debate.rules.counting import Count, Seat, count_votes
+from server.debate.votes.counting import Count, Seat, count_votes
 
 PANEL_SIZES = (1, 2, 3, 5)
 LABELS = ("decided", "leaning", "contested", "undecided")

@@ -15,14 +15,16 @@ from rich.table import Table
 
 from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
+from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts import events, interventions
+from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.errors import DebateError
-from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.state import Debate
@@ -303,6 +305,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
         case Agreed():
             print_note(out, describe_agreed(event))
+        case EscalationFact():
+            print_note(out, describe_escalation(event))
         case _:
             assert_never(event)
 

@@ -15,6 +15,7 @@ from server.debate.rules.advance import NO_CODE, CallerCode
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
 from server.engine.database.presence import DatabasePresence
 from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.mirrors import MirrorHolder
 from server.engine.runner import TO_END, Run, Runner, has_reached
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
@@ -31,6 +32,7 @@ class DebateDriver:
         self.leases = leases
         self.task_group = task_group
         self.runs: dict[str, Run] = {}  # by debate id
+        self.mirrors = MirrorHolder(store, runner.compute_elapsed, self.ensure_running)
         self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
         self.run_added = anyio.Event()
         self.presence = DatabasePresence(store.journal, self.stop_all)
@@ -96,6 +98,7 @@ class DebateDriver:
                         run.started_at = self.store.clock()
                         run.update(await self.store.load(debate_id))
                         await self.runner.run(run)
+                        await self.mirrors.hold(run)
                     run.lease_scope = None
         except Exception as error:  # noqa: BLE001  (raised again in every watcher)
             run.error = error

@@ -12,7 +12,7 @@ from server.debate.views.state import TURN_HEADING
 LITERAL_FIELDS = frozenset(
     {
         *("debate_id", "status", "next", "transcript_uri", "left_out", "cursor", "view", "phase"),
-        *("debater", "agent", "speaker", "to", "task", "forked_from"),
+        *("debater", "agent", "speaker", "to", "task", "forked_from", "mirror_of"),
     }
 )
 """Fields that are needed as they are: ids, names, and calls to make."""

@@ -4,7 +4,7 @@ from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.text import format_count
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import END_REASONS, format_position, format_report, section
-from server.debate.views.state import describe_task, fork_origin_line
+from server.debate.views.state import describe_task, origin_line
 from server.engine.queries import DebateRow
 from server.tools.results import (
     DebateListResult,
@@ -67,7 +67,7 @@ def format_standing(result: DebateResult, round_number: int = 0, phase: str = ""
 
 def format_background(result: VerdictResult) -> list[str]:
     """Question, positions and failures of a debate without a verdict, its talk and its cost so far."""
-    origin = fork_origin_line(result.forked_from, result.forked_at_round)
+    origin = origin_line(result.mirror_of, result.forked_from, result.forked_at_round)
     sections = [
         *section("Positions", map(format_position, result.positions)),
         *section("Keep in mind", result.cautions),

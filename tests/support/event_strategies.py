@@ -8,10 +8,10 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from server.debate.facts import events, interventions
+from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Citation, Share, Weight, build_shares
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Breakpoint, Limits, SeatPrompt
-from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import judge_seats
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay

@@ -13,6 +13,7 @@ from server.debate.commands.open import add_prices, add_prompt_functions, open_d
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.config import LedgerExtract, Price
+from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event, Lookup, Opened, Paused, Researched, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
@@ -21,6 +22,7 @@ from server.debate.rules.transitions import replay
 from storage.journal import encode_canonical, genesis_hash, link_hash
 from tests.support.paths import GOLDEN
 from tests.support.simulation import (
+    MIRROR_ID,
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
@@ -332,6 +334,28 @@ def play_skipped() -> list[Event]:
     return simulate(opened, task_script({"ballot": build_ballot("A", "Żółć.", percent=95)})).play().events
 
 
+def play_mirrored() -> list[Event]:
+    """A debate that more judges leave open, and whose mirror agrees with two of them."""
+    options = {
+        "mirror": "if_contested",
+        "judges": {"models": ["vendor/j", "vendor/k"], "reserve": ["vendor/r"]},
+    }
+    found = {"judge 1": "A", "judge 2": "B", "judge 3": None}
+    script = task_script({"judgment": lambda call: render_finding(found[call.seat])})
+    at = simulate(build_setup(["openai/gpt-5", "anthropic/claude-4"], options=options), script).play()
+    at.play_mirror(task_script({"judgment": lambda _: render_finding("B")}))
+    return at.play().events
+
+
+def play_without_mirror() -> list[Event]:
+    """A debate that somebody concludes while its mirror is held."""
+    script = task_script({"judgment": lambda _: render_finding("A")})
+    at = simulate(build_setup(format="verdict", max_rounds=1, options={"mirror": True}), script).play()
+    at.add_events(MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="request"))
+    at.intervene("conclude")
+    return at.play().events
+
+
 def play_breakpoints() -> list[Event]:
     """A debate that stops at a failure, at a share of its budget and before its verdict, and goes on each time."""
     options = {
@@ -385,6 +409,8 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "messages": play_messages,
         "ballots": play_ballots,
         "skipped": play_skipped,
+        "mirrored": play_mirrored,
+        "without_mirror": play_without_mirror,
         "positions": play_positions,
         "without positions": play_default_positions,
     },

@@ -14,6 +14,7 @@ from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import Debater
+from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event, Opened, PhaseEntered, Recorded, Resumed, Usage
 from server.debate.facts.labels import label_debaters, side_labels
 from server.debate.facts.state import Debate, judge_seats
@@ -21,7 +22,9 @@ from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen
+from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, status
+from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.rounds import build_analysis
 from server.debate.views.state import StoredDebate, sum_usage
@@ -165,6 +168,9 @@ def use_labels(debate: Debate, call: Call, text: str) -> str:
     return json.dumps(data)
 
 
+MIRROR_ID = "m4k7q2x9w3pr"
+
+
 @dataclass
 class DebateSimulation:
     """A debate in progress. As in the runner, each step is `decide`, `render`, `interpret`, `apply`."""
@@ -202,7 +208,7 @@ class DebateSimulation:
                 self.calls_made += [(call, render(self.debate, call)) for call in calls]
                 for call in self.arrival_order(calls):
                     self.add_events(self.answer(call))
-            case Wait() | Over():
+            case Wait() | Over() | Mirror():
                 return False
         return True
 
@@ -210,6 +216,18 @@ class DebateSimulation:
         while not until(self.debate) and self.step():
             pass
         return self
+
+    def play_mirror(self, script: Script) -> "DebateSimulation":
+        """Hold the mirror that this debate asks for, and record what its judges found. The mirror is returned."""
+        step = decide(self.debate)
+        assert isinstance(step, Mirror), step
+        opened = MirrorOpened(round=self.debate.round, debate_id=MIRROR_ID, because=step.because)
+        self.add_events(opened)
+        mirror = simulate(
+            build_mirror_setup(self.debate, "k3x9w2m4p7qr", f"{2:064x}", NO_ELAPSED_TIME), script
+        ).play()
+        self.add_events(build_mirror_held(self.debate, MIRROR_ID, f"{3:064x}", mirror.debate))
+        return mirror
 
     def play_on(self) -> Self:
         """Play to the end, going on without debaters who are never heard."""

@@ -9,8 +9,14 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
-from server.debate.rules.counting import UNKNOWN_WEIGHT, Count
-from server.debate.rules.panel import find_learnt_weight, find_ledger, is_proven
+from server.debate.rules.panel import (
+    find_learnt_weight,
+    find_ledger,
+    find_voter_model,
+    is_proven,
+    list_judgments,
+)
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
 
 MOST_BELIEFS = 5
 
@@ -70,3 +76,20 @@ def describe_outcome(debate: Debate) -> str:
     right = f"{truth.stance} ({truth.name})" if truth else "no position"
     why = f" {quote_heading(outcome.reason)}" if outcome.reason else ""
     return f"Turned out right: {right}.{why}"
+
+
+def vote_line(debate: Debate, vote: Vote) -> str:
+    """A vote in a line: who, with which model, for whom, how clearly, and what it weighs."""
+    answers = (*list_judgments(debate), *debate.last_ballots)
+    models = dict.fromkeys(answer.usage.model for answer in answers if answer.seat == vote.judge)
+    who = f"{vote.judge} ({', '.join(models or [find_voter_model(debate, vote.judge)])})"
+    weight = "" if vote.weight == "1" else f", weight {vote.weight}"
+    weight += describe_learnt_weight(debate, vote.judge)
+    if vote.abstains:
+        return f"{who} abstains: it {vote.abstains}"
+    if not debate.judgments:
+        return f"{who} votes for {vote.winner}{weight}"
+    side = "a position made of the others" if vote.for_synthesis else vote.winner
+    if not side:
+        return f"{who}: no side{weight}"
+    return f"{who}: {side}, margin {vote.margin} of 3{weight}"

@@ -9,18 +9,26 @@ from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import CALLER, EMBEDDED, LedgerExtract, Standing
+from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Judged
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate, judge_seats
-from server.debate.rules.counting import Count, Seat, count_voices
-from server.debate.rules.panel import find_rated_model, list_seats
+from server.debate.facts.labels import find_first_side
+from server.debate.facts.state import Debate
+from server.debate.rules.panel import (
+    find_own_seat,
+    find_rated_model,
+    list_judges,
+    list_judgments,
+    list_mirrored_names,
+    list_seats,
+)
 from server.debate.rules.schedule import verdict_source
+from server.debate.votes.counting import Count, Seat, count_voices
 
 NEVER_RATED = frozenset({CALLER, EMBEDDED, "scripted", "faulty"})
 """Models whose judgments say nothing of a model: of whoever calls, too small, and made up."""
 
-THIS_DEBATE = "verdict"
-"""The item that a debate's judgments are of; its stream tells which debate it is."""
+THIS_DEBATE, ITS_MIRROR = "verdict", "mirror"
+"""The items that judgments of a debate and of its mirror are of; the stream tells which debate it is."""
 
 MARGIN_BELIEFS = (Fraction(50, 100), Fraction(65, 100), Fraction(80, 100), Fraction(90, 100))
 """The belief in the winner, by margin, of a judge that gave no beliefs."""
@@ -50,7 +58,7 @@ def pool_judges(debate: Debate, votes: tuple[Vote, ...]) -> PooledBeliefs:
 
 def find_beliefs(debate: Debate, seat: Seat) -> Beliefs | None:
     """The mean of what a judge believed in all its readings; None where one is missing, or does not count."""
-    readings = [judged for judged in debate.judgments if judged.seat == seat.name]
+    readings = [judged for judged in list_judgments(debate) if judged.seat == seat.name]
     expected = 2 if debate.setup.judges.both_orders else 1
     if len(readings) < expected or not all(judged.informative for judged in readings):
         return None
@@ -112,31 +120,37 @@ def format_weight(weight: Fraction) -> str:
 
 
 def list_debate_judgments(debate: Debate) -> list[Judgment]:
-    """What its judges said of a debate whose outcome was recorded; [] where it was not.
+    """What its judges, and those of its mirror, said of a debate whose outcome was recorded; [] where it was not.
 
-    A model that holds several seats counts once, by the first of them: its votes repeat each other. Judgments of
-    seats that several models answered for, and of models that say nothing of a model, are left out.
+    A model that holds several seats counts once in each, by the first of them: its votes repeat each other.
+    Judgments of seats that several models answered for, and of models that say nothing of a model, are left out.
     """
     if debate.outcome is None or verdict_source(debate.setup) != "judges":
         return []
-    found: dict[str, Judgment] = {}
-    for seat in judge_seats(debate.setup):
-        readings = sorted(
-            (judged for judged in debate.judgments if judged.seat == seat), key=lambda one: one.slot_index
-        )
+    found: dict[tuple[str, str], Judgment] = {}
+    for seat in list_judges(debate):
+        given = (judged for judged in list_judgments(debate) if judged.seat == seat)
+        readings = sorted(given, key=lambda one: one.slot_index)
         models = {find_rated_model(debate, seat, judged.usage.model) for judged in readings}
         if len(models) != 1 or not all(judged.informative for judged in readings):
             continue
-        model = models.pop()
-        if model.partition("?")[0] not in NEVER_RATED and model not in found:
+        model, item = models.pop(), THIS_DEBATE if find_own_seat(seat) == seat else ITS_MIRROR
+        if model.partition("?")[0] not in NEVER_RATED and (item, model) not in found:
             told = tuple(build_reading(debate, judged) for judged in readings)
-            found[model] = Judgment(THIS_DEBATE, model, debate.outcome.truth, told)
+            found[item, model] = Judgment(item, model, debate.outcome.truth, told)
     return list(found.values())
+
+
+def find_first(debate: Debate, judged: Judged) -> str:
+    """Whose position stood first in a reading, be it one of the mirror."""
+    if isinstance(debate.mirror, MirrorHeld) and (own := find_own_seat(judged.seat)) != judged.seat:
+        key = (own, judged.slot_index)
+        firsts = {(reading.judge, reading.number): reading.first for reading in debate.mirror.readings}
+        return list_mirrored_names(debate)[firsts[key]]
+    return find_first_side(debate, judged.slot_index)
 
 
 def build_reading(debate: Debate, judged: Judged) -> Reading:
     percents = [belief.percent for belief in judged.beliefs if belief.name == judged.winner]
     belief = Fraction(percents[0], 100) if judged.winner and percents else None
-    labels = side_labels(debate, judged.slot_index)
-    first = next(name for name, label in labels.items() if label == debate.setup.labels[0])
-    return Reading(judged.slot_index, judged.winner, belief, first)
+    return Reading(judged.slot_index, judged.winner, belief, find_first(debate, judged))

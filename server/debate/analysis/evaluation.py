@@ -17,7 +17,7 @@ from server.debate.analysis.calibration import (
 from server.debate.analysis.judgments import Judgment, group_by_item, list_sides
 from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.analysis.records import JudgeRecord
-from server.debate.rules.counting import (
+from server.debate.votes.counting import (
     CLEAR_MARGIN,
     UNKNOWN_WEIGHT,
     Count,

@@ -14,15 +14,16 @@ from server.debate.commands.open import build_breakpoints, build_documents, chec
 from server.debate.commands.positions import find_same_stance
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.facts import config, events, interventions
+from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Opened, Recorded
-from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
 from server.debate.rules.advance import find_talk_end, next_phase
-from server.debate.rules.quorum import find_quorum_shortfall
+from server.debate.rules.quorum import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.rules.schedule import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
 
@@ -60,6 +61,8 @@ def fork(
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": tuple(restanced) if at_round else (),
         "ledger": None,  # what is known of its judges when it begins
+        "mirror_of": "",
+        "mirrored_hash": "",
     }
     if changes.max_rounds:
         extended = sum(event.rounds for event in past if isinstance(event, interventions.RoundsExtended))
@@ -70,7 +73,7 @@ def fork(
     return setup, tuple(past)
 
 
-def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:
+def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:  # noqa: C901  (a table of cases)
     """The entries of the first rounds, unchanged."""
     needed, inherited = find_retry_pauses(log), []
     for entry in log[1:] if at_round else ():
@@ -85,6 +88,8 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass  # it says how the parent ended
             case PredicateLost() | PromptFunctionsLost():
                 pass  # the fork has code of its own, or loses it again
+            case EscalationFact():
+                pass  # the fork asks for its own
             case Agreed() | events.BlockEnded() | Converged() if entry.event.round == at_round:
                 pass
             case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
@@ -171,7 +176,7 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
     except IllegalEvent:
         raise InvalidRequestError(cut) from None
     require(not find_quorum_shortfall(debate), cut)
-    require(not decide.pending_calls(debate) and not decide.build_fallback_round_plan(debate), cut)
+    require(not decide.pending_calls(debate) and not build_fallback_round_plan(debate), cut)
     end = find_talk_end(debate)
     if next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk
@@ -181,7 +186,7 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
 
 def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opened:
     """The setup with the changes applied."""
-    setup = debate.setup
+    setup = drop_added_judges(debate)
     other: dict[str, Any] = {
         "run": changes.run,
         "debaters": build_changed_debaters(setup, changes),
@@ -214,6 +219,13 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
     return changed
 
 
+def drop_added_judges(debate: Debate) -> Opened:
+    """The setup with the judges that it began with: a fork adds more by its own votes."""
+    panel, added = debate.setup.judges, sum(len(event.models) for event in debate.judges_added)
+    models = panel.models[: len(panel.models) - added]
+    return debate.setup.model_copy(update={"judges": panel.model_copy(update={"models": models})})
+
+
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:
     updates: dict[str, dict[str, str]] = {debater.name: {} for debater in setup.debaters}
     for field, requested in (("model", changes.models), ("stance", changes.stances)):
@@ -231,7 +243,7 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
 
 
 def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
-    setup = debate.setup
+    setup = drop_added_judges(debate)
     require(setup.judges.models, f"{setup.format} has no judges here: leave changes.judges out.")
     heard = any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1))
     require(not heard, f"The judges were heard in the rounds up to {at_round}: fork before them.")

@@ -165,6 +165,10 @@ def check_text(debate: Debate, request: InterventionRequest, action: str) -> dic
 
 
 def conclude(debate: Debate, _: InterventionRequest) -> Change:
+    if debate.mirror_opened and not debate.mirror:
+        return [
+            interventions.TalkConcluded()
+        ], "The verdict follows without the mirror, which makes no more calls."
     require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
     require(debate.turns, "Nobody has spoken yet: there is nothing to judge. Call step_round first.")
     effect = "Turns in flight are kept; then it is decided on what is there."
@@ -279,6 +283,8 @@ def record_outcome(debate: Debate, request: InterventionRequest) -> Change:
     problem = "The debate is not over: what turns out right is recorded afterwards. Call get_verdict."
     require(debate.ended, problem)
     require(not debate.setup.needs_framing, "No positions were named, so that none can turn out right.")
+    origin = debate.setup.mirror_of
+    require(not origin, f"It is the mirror of {origin}: record the outcome there, and it counts for both.")
     truth, reason = find_position(debate, request.to), clean(request.reason)
     require_length("The reason has", len(reason), MAX_REASON_LENGTH)
     before = debate.outcome

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from server.debate.commands import requests
+from server.debate.commands.escalation import build_escalation, check_escalation
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.officers import build_moderator, build_officer, build_readers
 from server.debate.commands.phases import (
@@ -95,7 +96,6 @@ def plan_debate(
 def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
     options, limits = request.options, request.options.limits
     debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
-    documents = build_documents(request.documents)
     used = {debater.model for debater in debaters}
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
@@ -114,7 +114,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
         quorum=options.quorum,
         seed=options.seed or seed,
-        documents=documents,
+        documents=build_documents(request.documents),
         instructions=options.instructions,
         turn_timeout=limits.turn_timeout,
         turn_words=limits.max_turn_words,
@@ -128,6 +128,7 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
         skip_if_agreed=options.skip_if_agreed,
+        **build_escalation(options.mirror),
         stop=("off" if ballots == "none" else row.stop) if options.stop is None else options.stop,
         handoff=options.handoff,
         counting="" if options.phases else row.counting,
@@ -156,6 +157,7 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(
         is_asked, "options.skip_if_agreed and stop=on need private ballots: leave options.ballots=none out."
     )
+    check_escalation(setup)
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")
     require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")

@@ -9,6 +9,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.fields import FieldInfo
 
+from server.debate.commands.escalation import MirrorChoice
 from server.debate.facts.beliefs import Denominator, RuleKind, VotingMethod
 from server.debate.facts.config import (
     MAX_PROMPT_LENGTH,
@@ -221,6 +222,7 @@ class JudgesInput(Input):
     replaces_task: bool = False
     quorum: Annotated[int, Field(ge=1, le=9, description="Or it pauses")] = 1
     tools: ToolNames = []
+    reserve: Annotated[ModelNames, Field(max_length=9, description="Asked too if it is contested")] = []
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -338,6 +340,7 @@ class OptionsInput(Input):
     output_schema: SchemaDocument | None = None
     ballots: BallotMode | None = None
     skip_if_agreed: bool = False
+    mirror: MirrorChoice = False
     stop: StopMode | None = None
     baseline: Annotated[bool, Field(description="Then a blind vote for as many tokens")] = False
     voting: Annotated[VotingInput | None, Field(description="By which votes are a consensus")] = None

@@ -1,4 +1,4 @@
-"""What the answers of seats have in common, and what an observer marks in them."""
+"""What answers of seats have in common, what an observer marks in them, and what stands in for a missing one."""
 
 from typing import Annotated, Literal
 
@@ -106,3 +106,24 @@ class Observed(Answer):
     def patterns(self) -> str:
         """Those marked, each once."""
         return ", ".join(dict.fromkeys(mark.pattern for mark in self.marks))
+
+
+class DefaultPositionsUsed(Fact):
+    """The positions are those of the format, because the framer gave no usable answer."""
+
+    kind: Literal["default_positions_used"] = "default_positions_used"
+    reason: str
+
+
+class PredicateLost(Fact):
+    """The process with the caller's predicate (`terminate_when`) is gone: from this round on it is not asked."""
+
+    kind: Literal["predicate_lost"] = "predicate_lost"
+    round: int
+
+
+class PromptFunctionsLost(Fact):
+    """The process with the caller's functions is gone: from this round on seats keep the prompts they had."""
+
+    kind: Literal["prompt_functions_lost"] = "prompt_functions_lost"
+    round: int

@@ -14,6 +14,7 @@ HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
 BallotMode = Literal["none", "blind", "rounds"]
 StopMode = Literal["off", "report", "on"]
+MirrorMode = Literal["off", "on", "if_contested"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "observer", "judges", "synthesizer"]
 AnySeatKind = SeatKind | Literal["framer"]
@@ -107,6 +108,7 @@ class JudgePanel(Fact):
     prompt: str = ""
     replaces_task: bool = False
     quorum: Count = 1  # with fewer complete judges, the debate pauses
+    reserve: tuple[str, ...] = ()  # asked too, where the judges leave the question open
     tools: tuple[str, ...] = ()  # research servers that each of them may use
 
 

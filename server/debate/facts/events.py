@@ -14,9 +14,12 @@ from server.debate.facts.answers import (
     MESSAGE_SLOT,
     Answer,
     Contest,
+    DefaultPositionsUsed,
     DirectMessage,
     MessageAct,
     Observed,
+    PredicateLost,
+    PromptFunctionsLost,
     SlotFact,
     Usage,
 )
@@ -36,7 +39,7 @@ from server.debate.facts.beliefs import (
 )
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Fact
-from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts.escalation import EscalationEvent
 from server.debate.facts.interventions import InterventionEvent
 
 __all__ = [
@@ -84,6 +87,7 @@ class Opened(Fact):
     ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
     stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
     skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
+    mirror: config.MirrorMode = "off"  # whether the debate is held again with the stances swapped
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
     handoff: config.HandoffMode = "structured"  # how the choice of the next speaker is read
     voting: VotingRule | None = None  # makes the consensus of a vote, in place of the usual counting
@@ -107,6 +111,8 @@ class Opened(Fact):
     forked_at_round: Count = 0  # how many rounds were inherited
     forked_hash: str = ""  # of the last inherited entry
     forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
+    mirror_of: str = ""  # the debate of which this one is the mirror
+    mirrored_hash: str = ""  # of its entry that opened this one
 
     @property
     def needs_framing(self) -> bool:
@@ -367,7 +373,7 @@ SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a sl
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
 BallotEvent = TalkSkipped | Converged
 RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
-CourseEvent = CodeEvent | RoundEvent | Agreed | Concluded | Paused | Resumed | Ended
+CourseEvent = CodeEvent | RoundEvent | Agreed | EscalationEvent | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

@@ -84,6 +84,12 @@ def side_labels(debate: Debate, reading: int = 1) -> dict[str, str]:
     return dict(zip(debate.names, turn_labels(debate, reading), strict=True))
 
 
+def find_first_side(debate: Debate, reading: int) -> str:
+    """The debater whose position stands first in a reading."""
+    labels = side_labels(debate, reading)
+    return next(name for name, label in labels.items() if label == debate.setup.labels[0])
+
+
 def relabel(debate: Debate, text: str, reading: int = 1) -> str:
     """A text as prompts show it: labels in place of names, turned in a second reading.
 

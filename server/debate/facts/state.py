@@ -7,9 +7,9 @@ from functools import cached_property, wraps
 from itertools import chain
 from typing import Any, TypeVar
 
-from server.debate.facts import events
+from server.debate.facts import escalation, events
 from server.debate.facts import interventions as changes
-from server.debate.facts.answers import MESSAGE_SLOT, Observed
+from server.debate.facts.answers import MESSAGE_SLOT, Observed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
     FRAMER,
@@ -25,7 +25,6 @@ from server.debate.facts.config import (
     Price,
 )
 from server.debate.facts.events import AnswerEvent, Failed, Opened, Spoke
-from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import Challenged, NoteAdded
 
 RoundPlan = events.RoundOpened | events.DefaultPlanUsed
@@ -39,7 +38,7 @@ JUDGE_PREFIX = "judge "
 
 @dataclass(frozen=True)
 class Debate:
-    setup: Opened  # as opened, with the positions that were framed since
+    setup: Opened  # as opened, with the positions that were framed and the judges that were added since
     version: int = 1  # number of events
     framed: events.PositionsFramed | None = None
     rounds: tuple[events.PhaseEntered, ...] = ()
@@ -76,6 +75,9 @@ class Debate:
     paused: events.Paused | None = None
     passed_breakpoints: frozenset[tuple[Breakpoint, str]] = frozenset()  # each with what it held for
     agreements: tuple[Agreed, ...] = ()
+    judges_added: tuple[escalation.JudgesAdded, ...] = ()  # they are in the setup
+    mirror_opened: escalation.MirrorOpened | None = None
+    mirror: escalation.MirrorHeld | escalation.MirrorSkipped | None = None
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
     rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)

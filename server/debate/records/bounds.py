@@ -10,11 +10,11 @@ from server.debate.commands.intervene import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOT
 from server.debate.commands.open import MAX_QUESTION_LENGTH
 from server.debate.commands.positions import MAX_STANCE_LENGTH
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
-from server.debate.facts import answers, config, events, interventions
+from server.debate.facts import answers, config, escalation, events, interventions
+from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import MAX_PROMPT_LENGTH, Fact
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Recorded, Usage
-from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.facts.text import clean
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
@@ -64,6 +64,7 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     events.Paused: {"reason": MAX_REASON_LENGTH, "request_id": 100},
     events.Resumed: {"reason": MAX_REASON_LENGTH, "request_id": 100},
     events.Ended: {"detail": MAX_REASON_LENGTH},
+    escalation.MirrorSkipped: {"reason": MAX_REASON_LENGTH},
     events.PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
     events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
     events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},

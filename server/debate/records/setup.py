@@ -143,6 +143,9 @@ def check_phases(setup: Opened) -> None:
     row = FORMATS[setup.format]
     most = max(row.max_allowed_rounds, len(setup.phases))
     most = max(most, MAX_BLOCK_ROUNDS * any(phase.block for phase in setup.phases))
+    most = (
+        max(most, setup.max_rounds) if setup.mirror_of else most
+    )  # those of its debate may have been extended
     require(1 <= setup.max_rounds <= most, f"max_rounds={setup.max_rounds}: from 1 to {most}.")
     require(setup.brief == row.brief, "its brief is not that of its format.")
 
@@ -219,6 +222,10 @@ def check_prompt_functions(setup: Opened) -> None:
 
 
 def check_origin(setup: Opened) -> None:
+    is_mirror = DEBATE_ID.fullmatch(setup.mirror_of) and HASH.fullmatch(setup.mirrored_hash)
+    problem = "it is the mirror of what is no debate."
+    require(is_mirror or not (setup.mirror_of or setup.mirrored_hash), problem)
+    require(not (is_mirror and (setup.forked_from or setup.mirror != "off")), problem)
     origin = (setup.forked_from, setup.forked_hash, setup.forked_at_round, setup.forked_restanced)
     if not setup.forked_from:
         require(origin == ("", "", 0, ()), "it is forked from nothing.")

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from server.debate.commands.fork import FORKED
 from server.debate.facts.beliefs import Agreed
 from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorSkipped
 from server.debate.facts.events import (
     BlockEnded,
     Event,
@@ -38,6 +39,7 @@ from server.debate.records.setup import check_opened
 from server.debate.rules.advance import CallerCode, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
 from server.debate.rules.decide import Ask, Record, decide
+from server.debate.rules.escalation import Mirror, find_escalation
 from server.debate.rules.transitions import IllegalEvent, apply
 
 NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mcp."
@@ -95,6 +97,8 @@ def is_contribution(event: Event) -> bool:
     match event:
         case HandoffFailed() | TalkConcluded(cause="budget"):
             return False
+        case MirrorOpened() | MirrorHeld() | MirrorSkipped(cause="failed"):
+            return True
         case Paused():
             return event.cause in ("request", "daily_budget")
         case _:
@@ -150,6 +154,8 @@ class Verification:
                 check_contents(self.debate, event)
                 if not is_inherited:
                     check_asked(self.debate, event, self.calls.get(event.seen, {}))
+            case MirrorOpened() | MirrorHeld() | MirrorSkipped():
+                self.check_mirror(event)
             case Paused(cause="daily_budget"):
                 is_midnight = event.until.endswith("T00:00:00.000Z") and not event.seats
                 require(is_midnight, "the budget of a day ends at midnight")
@@ -157,6 +163,16 @@ class Verification:
                 check_change(self.debate, event)
             case _:
                 pass
+
+    def check_mirror(self, event: MirrorOpened | MirrorHeld | MirrorSkipped) -> None:
+        """Check that a mirror was to be opened or held here. What its judges found stands in its own record."""
+        steps = (find_escalation(self.debate, elapsed) for elapsed in self.find_elapsed_times())
+        wanted = [step for step in steps if isinstance(step, Mirror)]
+        if isinstance(event, MirrorOpened):
+            is_due = Mirror(event.because) in wanted
+        else:
+            is_due = any(step.debate_id for step in wanted)
+        require(is_due, "no mirror is wanted here")
 
     def is_inherited(self, event: Event) -> bool:
         """Whether an event may be one that a fork took over, which need not follow from its own set-up."""

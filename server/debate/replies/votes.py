@@ -30,8 +30,8 @@ from server.debate.replies.findings import (
     find_prose_finding,
     is_doubtful,
 )
-from server.debate.rules.counting import CLEAR_MARGIN, grade_lead
 from server.debate.rules.decide import Call
+from server.debate.votes.counting import CLEAR_MARGIN, grade_lead
 
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 WINNER_LEAD = 20

@@ -14,6 +14,7 @@ from typing import NamedTuple, assert_never
 
 from server.debate.ballots.convergence import build_converged, find_convergence
 from server.debate.ballots.waves import has_last_ballots
+from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Vote
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
@@ -30,13 +31,12 @@ from server.debate.facts.events import (
     RoundClosed,
     RoundOpened,
 )
-from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, find_block, find_phase, phase_seats, replace
-from server.debate.rules.counting import Count, count_votes
 from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
 from server.debate.rules.schedule import seat_models, verdict_source
 from server.debate.rules.verdict import build_verdict_events
+from server.debate.votes.counting import Count, count_votes
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, called after each round of talk: whether the talk ends."""

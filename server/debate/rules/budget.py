@@ -20,6 +20,7 @@ from server.debate.ballots.waves import (
 )
 from server.debate.facts.config import CALLER, FRAMER, MODERATOR, OBSERVER, REFEREE, Limits, Phase, Price
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.escalation import Spent
 from server.debate.facts.events import Opened, PhaseEntered
 from server.debate.facts.state import Debate, count_passes, find_phase, once, phase_seats
 from server.debate.facts.text import format_count
@@ -88,18 +89,23 @@ class Remaining:
 
 @once
 def compute_spending(debate: Debate) -> Spending:
-    """What this debate spent. Answers without token counts are estimated at the usual size and price."""
+    """What this debate and its mirror spent. Answers without token counts are estimated at the usual size and price."""
     used = [usage for usage in debate.usage if usage.model != CALLER]
     own = [failure for failure in debate.failures if debate.is_own(failure)]
     unanswered = [failure.attempts for failure in own if failure.usage is None]
     uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
     tokens = estimate_next_call(debate) if uncounted else (0, 0)
+    mirrored = debate.mirror.spent if debate.mirror else Spent()
     unpriced = len([usage for usage in uncounted if not usage.cost_usd])
     return Spending(
-        calls=sum(usage.attempts for usage in used) + sum(unanswered),
-        input_tokens=sum(usage.input_tokens for usage in used) + len(uncounted) * tokens[0],
-        output_tokens=sum(usage.output_tokens for usage in used) + len(uncounted) * tokens[1],
-        cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(0))
+        calls=sum(usage.attempts for usage in used) + sum(unanswered) + mirrored.calls,
+        input_tokens=sum(usage.input_tokens for usage in used)
+        + len(uncounted) * tokens[0]
+        + mirrored.input_tokens,
+        output_tokens=sum(usage.output_tokens for usage in used)
+        + len(uncounted) * tokens[1]
+        + mirrored.output_tokens,
+        cost_usd=sum((Decimal(usage.cost_usd or 0) for usage in used), Decimal(mirrored.cost_usd or 0))
         + unpriced * compute_max_call_cost(debate, tokens),
     )
 

@@ -2,6 +2,7 @@
 
     Record(events)   these events follow without a model call
     Ask(calls)       make these calls, in any order; each answer is an event
+    Mirror(id)       open this debate's mirror, or hold it to its end; what it found is an event
     Wait(reason)     nothing happens until somebody intervenes or submits a turn
     Over(ended)      the debate has ended
 
@@ -20,10 +21,10 @@ from hashlib import sha256
 
 from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.ballots.waves import is_private_ballot
+from server.debate.facts.answers import PromptFunctionsLost
 from server.debate.facts.config import CALLER, FRAMER, MAX_PROMPT_LENGTH, SeatPrompt
 from server.debate.facts.errors import require_length
 from server.debate.facts.events import (
-    DefaultPlanUsed,
     Ended,
     Event,
     Failed,
@@ -32,7 +33,6 @@ from server.debate.facts.events import (
     PromptsComputed,
     Task,
 )
-from server.debate.facts.fallbacks import PromptFunctionsLost
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.state import Debate, once
 from server.debate.facts.text import clean
@@ -59,15 +59,20 @@ from server.debate.rules.budget import (
     count_open_calls,
     find_round_shortfall,
 )
+from server.debate.rules.escalation import Mirror, find_escalation
 from server.debate.rules.framing import build_default_positions
-from server.debate.rules.quorum import compute_quorum, find_quorum_shortfall, find_unheard, join_causes
+from server.debate.rules.quorum import (
+    build_fallback_round_plan,
+    build_unheard_pause,
+    compute_quorum,
+    find_quorum_shortfall,
+    find_unheard,
+)
 from server.debate.rules.schedule import (
     Slot,
-    build_slot_groups,
     current_model,
     final_closing_slots,
     find_seat_prompt,
-    is_open,
     open_slots,
     seat_models,
     slot_failures,
@@ -123,7 +128,7 @@ class Over:
     ended: Ended
 
 
-Step = Record | Ask | Wait | Over
+Step = Record | Ask | Mirror | Wait | Over
 
 
 def decide(debate: Debate, code: CallerCode = NO_CODE, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Step:
@@ -145,7 +150,7 @@ def decide(debate: Debate, code: CallerCode = NO_CODE, elapsed: ElapsedTime = NO
     return Record((paused,)) if paused else step
 
 
-def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:
+def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:  # noqa: PLR0911  (a table of cases)
     """The next step where no breakpoint holds it back. Raises as `decide`."""
     if debate.ended:
         return Over(debate.ended)
@@ -161,7 +166,11 @@ def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:
         return Wait(format_wait_reason(calls))
     following = skipped or build_default_positions(debate) or build_fallback_round_plan(debate)
     predicate = code.terminate_when
-    following = following or build_predicate_lost(debate, predicate) or advance(debate, predicate)
+    following = following or build_predicate_lost(debate, predicate)
+    escalation = None if following else find_escalation(debate, elapsed)
+    if isinstance(escalation, Mirror):
+        return escalation
+    following = following or ((escalation,) if escalation else advance(debate, predicate))
     following = events_before_round(debate, following[-1], elapsed) or following
     return Record((*following, *build_prompt_events(debate, following, code.prompts)))
 
@@ -213,17 +222,6 @@ def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
         return ""
     following = advance(debate, None)[-1]
     return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""
-
-
-def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
-    details = {failure.seat: failure.detail for failure in debate.failures}
-    listed = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
-    return Paused(
-        cause="unheard",
-        seats=seats,
-        reason=f"never heard: {listed}. Give the seat another model with replace_model and resume. Or resume alone: it "
-        "is asked once more, and the debate goes on without it if that fails.",
-    )
 
 
 def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedTime) -> tuple[Event, ...]:
@@ -378,18 +376,6 @@ def is_round_over(debate: Debate) -> bool:
         return False
     decides = phase.is_judgment or phase.participants == "synthesizer"
     return not decides and not find_unheard(debate) and next_phase(debate, find_talk_end(debate)) is not None
-
-
-@once
-def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
-    """The plan of a round whose moderator failed: everybody speaks as declared."""
-    groups = build_slot_groups(debate)
-    if not groups or groups[0][0].task != "opening" or debate.round_plan(debate.round):
-        return ()
-    if debate.is_concluding or is_open(debate, groups[0][0]):
-        return ()
-    reason = "the moderator gave no usable answer, so everybody speaks as declared"
-    return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)
 
 
 def next_round(debate: Debate) -> int:

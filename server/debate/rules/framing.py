@@ -7,9 +7,9 @@ place of those of the format. Where it gives no usable answer, those of the form
 from collections.abc import Sequence
 from dataclasses import replace
 
+from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import FRAMER, Debater, Framing
 from server.debate.facts.events import Event, Opened, PositionsFramed
-from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.facts.interventions import PositionsRevised
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import build_phase_entered

@@ -1,16 +1,19 @@
 """The votes of a debate's seats, and what the rule of consensus in force finds in them."""
 
+import dataclasses
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 
-from server.debate.facts.beliefs import Agreed, Vote
+from server.debate.facts.answers import Usage
+from server.debate.facts.beliefs import Agreed, Belief, Vote
 from server.debate.facts.config import LedgerExtract
+from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
-from server.debate.facts.state import Debate
-from server.debate.rules.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices
+from server.debate.facts.state import Debate, judge_seats, once, replace
 from server.debate.rules.schedule import candidate_models, current_model, verdict_source
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voting import (
     SYNTHESIS,
     CastVote,
@@ -29,6 +32,57 @@ RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
 LOST_ORDER = "found for another side when positions, labels and order were turned"
 
 
+MIRROR_PREFIX = "mirror "
+"""What stands before the seat of a judge of the mirror, where its votes are counted beside the others."""
+
+
+def find_own_seat(voter: str) -> str:
+    """The seat of this debate that a voter has: a judge of the mirror is on the model of the judge of its name."""
+    return voter.removeprefix(MIRROR_PREFIX)
+
+
+def list_judges(debate: Debate) -> tuple[str, ...]:
+    """The judges whose votes make the verdict, those of the mirror last."""
+    seats = judge_seats(debate.setup)
+    is_mirrored = isinstance(debate.mirror, MirrorHeld)
+    return (*seats, *(f"{MIRROR_PREFIX}{seat}" for seat in seats)) if is_mirrored else seats
+
+
+def list_mirrored_names(debate: Debate) -> dict[str, str]:
+    """Whose stance each debater argues in the mirror: that of the next one, so that each has another's."""
+    names = debate.names
+    return dict(zip(names, (*names[1:], *names[:1]), strict=True))
+
+
+@once
+def list_judgments(debate: Debate) -> tuple[Judged, ...]:
+    """All readings of judges, those of the mirror as if the debaters who stand for the positions here had argued."""
+    if not isinstance(debate.mirror, MirrorHeld):
+        return debate.judgments
+    owners = list_mirrored_names(debate) | {"": ""}
+    order = (*debate.names, "")
+    mirrored = []
+    for reading in debate.mirror.readings:
+        percents = {owners[belief.name]: belief.percent for belief in reading.beliefs}
+        beliefs = tuple(Belief(name=name, percent=percents[name]) for name in order if percents)
+        judged = Judged(
+            seat=f"{MIRROR_PREFIX}{reading.judge}",
+            round=debate.mirror.round,
+            slot_index=reading.number,
+            seen=debate.version,
+            usage=Usage(model=reading.model),
+            winner=owners[reading.winner],
+            margin=reading.margin,
+            verdict="",
+            reasoning="",
+            beliefs=beliefs,
+            common_position="a position made of the others" if reading.for_synthesis else "",
+            informative=reading.informative,
+        )
+        mirrored.append(judged)
+    return (*debate.judgments, *mirrored)
+
+
 def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
     return [
         Seat(
@@ -36,7 +90,8 @@ def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
             find_voter_model(debate, vote.judge),
             "" if vote.abstains else SYNTHESIS if vote.for_synthesis else vote.winner,
             vote.margin,
-            debate.weights.get(vote.judge, Fraction(1)) * find_learnt_weight(debate, vote.judge),
+            debate.weights.get(find_own_seat(vote.judge), Fraction(1))
+            * find_learnt_weight(debate, vote.judge),
             is_proven=is_proven(debate, vote.judge),
         )
         for vote in votes
@@ -61,7 +116,7 @@ def is_proven(debate: Debate, voter: str) -> bool:
 def find_rated_model(debate: Debate, seat: str, answered: str) -> str:
     """The name under which the ledger knows who answered: that of the model asked for, of which it may be a release."""
     base = RELEASE.sub("", answered)
-    return base if base in candidate_models(debate, seat) else answered
+    return base if base in candidate_models(debate, find_own_seat(seat)) else answered
 
 
 def find_ledger(debate: Debate) -> LedgerExtract | None:
@@ -77,18 +132,18 @@ def has_answered(debate: Debate, voter: str) -> bool:
     if verdict_source(debate.setup) != "judges":
         return any(ballot.seat == voter for ballot in debate.last_ballots)
     expected = 2 if debate.setup.judges.both_orders else 1
-    return sum(judged.seat == voter for judged in debate.judgments) == expected
+    return sum(judged.seat == voter for judged in list_judgments(debate)) == expected
 
 
 def find_voter_model(debate: Debate, voter: str) -> str:
     """The model that answered for a voter, or the one that is asked."""
-    given = (vote for vote in (*debate.judgments, *debate.last_ballots) if vote.seat == voter)
-    return next((vote.usage.model for vote in given), current_model(debate, voter))
+    given = (vote for vote in (*list_judgments(debate), *debate.last_ballots) if vote.seat == voter)
+    return next((vote.usage.model for vote in given), current_model(debate, find_own_seat(voter)))
 
 
 def compute_judge_vote(debate: Debate, judge: str) -> Vote:
     """The vote of a judge from all its readings."""
-    readings = [judged for judged in debate.judgments if judged.seat == judge]
+    readings = [judged for judged in list_judgments(debate) if judged.seat == judge]
     expected = 2 if debate.setup.judges.both_orders else 1
     winners = {judged.winner for judged in readings}
     abstains = ""
@@ -127,7 +182,7 @@ def compute_ballot_vote(debate: Debate, name: str) -> Vote:
 
 
 def seat_weight(debate: Debate, seat: str) -> str:
-    return str(debate.weights.get(seat, 1))
+    return str(debate.weights.get(find_own_seat(seat), 1))
 
 
 def apply_voting_rule(debate: Debate, votes: Sequence[Vote], usual: Count) -> Count:
@@ -143,9 +198,9 @@ def apply_voting_rule(debate: Debate, votes: Sequence[Vote], usual: Count) -> Co
     found = apply_rule(rule, cast, debate.names)
     if not found.is_reached:
         is_opposed = len({vote.choice for vote in cast if vote.choice and vote.weight > 0}) > 1
-        return replace(usual, outcome="contested" if is_opposed else "undecided")
+        return dataclasses.replace(usual, outcome="contested" if is_opposed else "undecided")
     if found.ahead == SYNTHESIS:
-        return replace(build_winners_count(debate, votes, cast, found.ahead), outcome="synthesis")
+        return dataclasses.replace(build_winners_count(debate, votes, cast, found.ahead), outcome="synthesis")
     is_decided = usual.outcome == "decided" and usual.ahead == found.ahead
     return usual if is_decided else build_winners_count(debate, votes, cast, found.ahead)
 
@@ -193,7 +248,7 @@ def list_cast_votes(debate: Debate, votes: Sequence[Vote]) -> list[CastVote]:
 def find_answers(debate: Debate, voter: str) -> list[Judged | Balloted]:
     """The readings of a judge once judges were heard, otherwise the last ballot of a voter."""
     if debate.judgments:
-        return [judged for judged in debate.judgments if judged.seat == voter]
+        return [judged for judged in list_judgments(debate) if judged.seat == voter]
     return [ballot for ballot in debate.last_ballots if ballot.seat == voter]
 
 
@@ -234,3 +289,65 @@ def describe_rule_in_force(debate: Debate, votes: Sequence[Vote]) -> str:
     who = f" by {found.ahead} with {found.share}" if found.ahead and found.ahead != SYNTHESIS else ""
     quorum = "" if found.has_quorum else ", too few cast"
     return f"{describe_rule(rule)}: {reached}{who}{quorum}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The votes of a debate beside those of its mirror. Margins are signed: for `side` above zero, against it below."""
+
+    side: str  # the debater whose position both are measured for: who is ahead in the debate, else the first one
+    ahead: str  # in the debate alone; "" for nobody, or a position made of the others
+    mirror_ahead: str  # whose position is ahead in the mirror
+    margin: Fraction
+    mirror_margin: Fraction
+
+    @property
+    def agrees(self) -> bool:
+        return bool(self.ahead) and self.ahead == self.mirror_ahead
+
+    @property
+    def is_reversed(self) -> bool:
+        return bool(self.ahead and self.mirror_ahead) and self.ahead != self.mirror_ahead
+
+    @property
+    def position_effect(self) -> Fraction:
+        """What the position is worth, whoever argues it: half the sum."""
+        return (self.margin + self.mirror_margin) / 2
+
+    @property
+    def debater_effect(self) -> Fraction:
+        """What came of who argued it: half the difference."""
+        return (self.margin - self.mirror_margin) / 2
+
+
+@once
+def compare_mirror(debate: Debate) -> Comparison | None:
+    """The debate beside its mirror; None where none was held."""
+    if not isinstance(debate.mirror, MirrorHeld):
+        return None
+    votes = [compute_judge_vote(debate, judge) for judge in list_judges(debate)]
+    half = len(votes) // 2
+    own, other = list_seats(debate, votes[:half]), list_seats(debate, votes[half:])
+    ahead, mirror_ahead = (count_votes(seats).ahead.replace(SYNTHESIS, "") for seats in (own, other))
+    side = ahead or debate.names[0]
+    return Comparison(side, ahead, mirror_ahead, compute_margin(own, side), compute_margin(other, side))
+
+
+def compute_margin(seats: Sequence[Seat], side: str) -> Fraction:
+    """The mean margin for a side by weight, against it below zero. Seats without a vote count as zero."""
+    total = sum((seat.weight for seat in seats), Fraction(0))
+    signed = (seat.weight * seat.margin * (1 if seat.side == side else -1) for seat in seats if seat.side)
+    return sum(signed, Fraction(0)) / total if total else Fraction(0)
+
+
+def supersede_votes(debate: Debate) -> Debate:
+    """The votes of this round do not count: they were given on a transcript with a turn that was retracted."""
+    read = [vote for vote in debate.judgments if vote.round == debate.round]
+    cast = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
+    return replace(
+        debate,
+        judgments=tuple(vote for vote in debate.judgments if vote not in read),
+        ballots=tuple(vote for vote in debate.ballots if vote not in cast),
+        superseded=(*debate.superseded, *read, *cast),
+        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in (*read, *cast)},
+    )

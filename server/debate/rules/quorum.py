@@ -1,15 +1,16 @@
-"""Whether enough seats answer for a round to be completed, and every debater is heard."""
+"""Whether enough seats answer for a round, and every debater is heard; and what follows where they do not."""
 
 from collections.abc import Iterable, Sequence
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import SYNTHESIZER, Phase
-from server.debate.facts.events import Task
+from server.debate.facts.events import DefaultPlanUsed, Event, Paused, Task
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
     REPAIRABLE_CAUSES,
     Slot,
+    build_slot_groups,
     is_exhausted,
     is_open,
     last_ballot_phase,
@@ -109,3 +110,26 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
         return (), 0
     turns = tuple(slot for slot in slots if slot.task in QUORUM_TASKS)
     return turns, min(debate.setup.quorum, len({slot.seat for slot in turns}))
+
+
+def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
+    details = {failure.seat: failure.detail for failure in debate.failures}
+    listed = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
+    return Paused(
+        cause="unheard",
+        seats=seats,
+        reason=f"never heard: {listed}. Give the seat another model with replace_model and resume. Or resume alone: it "
+        "is asked once more, and the debate goes on without it if that fails.",
+    )
+
+
+@once
+def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
+    """The plan of a round whose moderator failed: everybody speaks as declared."""
+    groups = build_slot_groups(debate)
+    if not groups or groups[0][0].task != "opening" or debate.round_plan(debate.round):
+        return ()
+    if debate.is_concluding or is_open(debate, groups[0][0]):
+        return ()
+    reason = "the moderator gave no usable answer, so everybody speaks as declared"
+    return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)

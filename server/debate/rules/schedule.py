@@ -376,7 +376,7 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
 def find_models(setup: Opened) -> tuple[str, ...]:
     """Every model that a seat has, or may get with the positions that are to be named."""
     later = setup.framer.models if setup.framer else ()
-    return tuple(dict.fromkeys((*seat_models(setup).values(), *later)))
+    return tuple(dict.fromkeys((*seat_models(setup).values(), *later, *setup.judges.reserve)))
 
 
 @once

@@ -14,8 +14,10 @@ from typing import Any, assert_never
 
 from server.debate.ballots import convergence, rhetoric
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
+from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
+from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
     Audited,
     Balloted,
@@ -44,7 +46,6 @@ from server.debate.facts.events import (
     Synthesized,
     Task,
 )
-from server.debate.facts.fallbacks import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import (
     Challenged,
     InterventionEvent,
@@ -57,8 +58,9 @@ from server.debate.facts.interventions import (
     TurnRetracted,
 )
 from server.debate.facts.state import Debate, RoundPlan, add_research, find_block, phase_seats, replace
-from server.debate.rules import breakpoints, framing
+from server.debate.rules import breakpoints, escalation, framing
 from server.debate.rules.advance import apply_course_event, can_follow, find_course_problem
+from server.debate.rules.panel import supersede_votes
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
     REPAIRABLE_CAUSES,
@@ -118,6 +120,9 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case PredicateLost() | PromptsComputed() | PromptFunctionsLost() | Agreed():
             check_fits(find_course_problem(debate, event))
             return apply_course_event(debate, event)
+        case EscalationFact():
+            check_fits(escalation.find_escalation_problem(debate, event))
+            return escalation.apply_escalation(debate, event)
         case TalkSkipped() | Converged():
             check(convergence.is_due(debate, event), "it does not follow from the ballots")
             return convergence.add_ballot_event(debate, event)
@@ -293,19 +298,6 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             unheard=debate.unheard - {event.seat},
         )
     return after
-
-
-def supersede_votes(debate: Debate) -> Debate:
-    """The votes of this round do not count: they were given on a transcript with a turn that was retracted."""
-    read = [vote for vote in debate.judgments if vote.round == debate.round]
-    cast = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
-    return replace(
-        debate,
-        judgments=tuple(vote for vote in debate.judgments if vote not in read),
-        ballots=tuple(vote for vote in debate.ballots if vote not in cast),
-        superseded=(*debate.superseded, *read, *cast),
-        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in (*read, *cast)},
-    )
 
 
 def check(condition: bool, message: str) -> None:

@@ -13,16 +13,18 @@ from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.counting import CLEAR_MARGIN, Count, Seat, count_votes
 from server.debate.rules.panel import (
     apply_voting_rule,
     build_agreed,
+    compare_mirror,
     compute_ballot_vote,
     compute_judge_vote,
+    list_judges,
     list_seats,
     seat_weight,
 )
 from server.debate.rules.schedule import find_voters, verdict_source
+from server.debate.votes.counting import CLEAR_MARGIN, Count, Seat, count_votes
 from server.debate.votes.families import family
 from server.debate.votes.readings import (
     find_fixed_ends,
@@ -64,13 +66,15 @@ def build_skipped_verdict(debate: Debate, skipped: TalkSkipped) -> Concluded:
 
 def build_judges_verdict(debate: Debate) -> Concluded:
     """The verdict of the judges: in the words of one who voted for the winner, else composed from the count."""
-    votes = tuple(compute_judge_vote(debate, judge) for judge in judge_seats(debate.setup))
+    votes = tuple(compute_judge_vote(debate, judge) for judge in list_judges(debate))
     count = count_panel(debate, votes)
     if count.outcome not in ("decided", "leaning", "synthesis"):
         return build_conclusion(count, votes, format_no_finding(debate, votes))
     reading = find_verdict_reading(debate, count, votes)
     if reading is None:
-        return build_conclusion(count, votes, format_ranked_winner(debate, count.ahead))
+        is_mirrors = any(vote.winner == count.ahead for vote in votes)
+        found = format_mirrors_winner if is_mirrors else format_ranked_winner
+        return build_conclusion(count, votes, found(debate, count.ahead))
     own_words = reading.common_position if count.ahead == SYNTHESIS else reading.verdict
     return build_conclusion(
         count,
@@ -109,6 +113,12 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
             f"Nobody argued and no judge was asked: blind ballots of different families ({families}) agreed."
         ]
     caps = find_talk_caps(debate)
+    compared = compare_mirror(debate)
+    if compared and compared.is_reversed:
+        caps.append(
+            f"The mirror reversed it: with the stances swapped, {compared.mirror_ahead}'s position was ahead, and "
+            f"{compared.ahead}'s here. Who argued could have decided."
+        )
     if verdict_source(debate.setup) != "judges":
         caps.append(
             "Each voter read once, all with one order of turns and the same labels: one could have decided."
@@ -116,7 +126,7 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
     else:
         if not debate.setup.judges.both_orders:
             caps.append("Each judge read once: an order of reading could have decided.")
-        elif ends := find_fixed_ends(debate):
+        elif (ends := find_fixed_ends(debate)) and not (compared and compared.agrees):
             same = " and ".join(ends)
             caps.append(f"Who spoke {same} was the same in both readings: that place could have decided.")
         caps += find_length_caps(debate, ahead)
@@ -124,7 +134,7 @@ def find_caps(debate: Debate, ahead: str, seats: list[Seat]) -> list[str]:
         own = {family(model) for model in models.get(ahead, ())}
         others = {family(model) for name in debate.names if name != ahead for model in models[name]}
         supporters = {family(seat.model) for seat in seats if seat.side == ahead}
-        if supporters and supporters <= own and others - own:
+        if supporters and supporters <= own and others - own and not (compared and compared.agrees):
             caps.append(
                 "Every judge for the winner is of the model family that argued for it; others argued the rest."
             )
@@ -136,10 +146,16 @@ def format_ranked_winner(debate: Debate, winner: str) -> str:
     return f"Ahead by the order in which all hold the positions: {debate.debater(winner).stance}."
 
 
+def format_mirrors_winner(debate: Debate, winner: str) -> str:
+    """The finding where only judges of the mirror, who heard another debater argue it, voted for the position ahead."""
+    return f"Ahead by the votes of the mirror's judges: {debate.debater(winner).stance}."
+
+
 def find_verdict_reading(debate: Debate, count: Count, votes: tuple[Vote, ...]) -> Judged | None:
     """The first reading of the first judge who voted for the side ahead; None where nobody did."""
     winner = "" if count.ahead == SYNTHESIS else count.ahead
-    judge = next((v.judge for v in votes if not v.abstains and v.winner == winner), None)
+    own = judge_seats(debate.setup)
+    judge = next((v.judge for v in votes if v.judge in own and not v.abstains and v.winner == winner), None)
     readings = (judged for judged in debate.judgments if judged.seat == judge)
     return min(readings, key=lambda judged: judged.slot_index, default=None)
 

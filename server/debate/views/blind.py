@@ -39,7 +39,7 @@ def find_private_ballots(debate: Debate) -> frozenset[AnswerKey]:
     """Private ballots of a debate in which a caller has a seat, which are shown when it has ended."""
     if debate.ended or not has_callers_seat(debate):
         return frozenset()
-    cast = (*debate.private_ballots, *debate.superseded)
+    cast = (*debate.private_ballots, *debate.superseded, *debate.samples)
     return frozenset((b.round, b.seat, b.slot_index) for b in cast if is_private_ballot(b.slot_index))
 
 

@@ -23,10 +23,10 @@ from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import find_recorded, name_debate, name_event, show_turn
 from server.debate.views.recent import keep_recent
 from server.debate.views.state import (
-    fork_origin_line,
     framing_line,
     is_visible,
     known_debaters,
+    origin_line,
     shows_marks,
     status_reason,
     visible_lookups,
@@ -65,10 +65,9 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
     if since_round <= 1:
         parts += [f"- **{d.name}**: {quote_heading(d.stance)}" for d in known_debaters(debate.setup)]
         parts += [f"\n{line}" for line in filter(None, [framing_line(debate.setup)])]
-        opened = f"Format {debate.setup.format}, opened {entries[0].at}."
-        parts.append(
-            f"\n{opened} {fork_origin_line(debate.setup.forked_from, debate.setup.forked_at_round)}".rstrip()
-        )
+        setup = debate.setup
+        origin = origin_line(setup.mirror_of, setup.forked_from, setup.forked_at_round)
+        parts.append(f"\nFormat {setup.format}, opened {entries[0].at}. {origin}".rstrip())
     for entered in debate.rounds:
         if entered.round >= since_round:
             parts.append(f"\n## Round {entered.round}: {entered.phase}")
@@ -238,6 +237,7 @@ def format_report(found: Report) -> str:
     parts += section("Votes", [*found.votes, *panel_lines(found)])
     parts += section("Ballots", found.ballots)
     parts += section("Private ballots", list_belief_lines(found.beliefs))
+    parts += section("Mirror (stances swapped)", list_mirror_lines(found))
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
@@ -247,6 +247,12 @@ def format_report(found: Report) -> str:
     parts += section("No result in the shape asked for", filter(None, [found.deliverable_problem]))
     parts += section("Positions", map(format_position, found.positions))
     return "\n".join([*parts, "", summarize_talk(found)])
+
+
+def list_mirror_lines(found: Report) -> list[str]:
+    told = found.mirror
+    debate_id = f"debate {told.debate_id}" if told.debate_id and told.debate_id not in told.told else ""
+    return [*filter(None, (told.told, debate_id))]
 
 
 def format_position(position: Position) -> str:
@@ -293,7 +299,7 @@ def summarize_talk(found: Report) -> str:
     parts = [f"{rounds} of talk, {turns}."]
     if found.status in ("concluded", "truncated"):
         parts.append(f"The talk ended: {format_heading(END_REASONS.get(found.reason, found.reason))}.")
-    parts.append(fork_origin_line(found.forked_from, found.forked_at_round))
+    parts.append(origin_line(found.mirror_of, found.forked_from, found.forked_at_round))
     return " ".join(filter(None, [*parts, found.cost]))
 
 

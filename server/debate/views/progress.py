@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import count_expected_answers
@@ -20,6 +21,7 @@ class Progress:
     failed: frozenset[AnswerKey]  # slots that got no answer and are not asked again
     asked: tuple[str, ...]  # the seats whose answers are awaited now
     expected: int  # answers of the whole debate; more where it turns out to need more
+    added: str = ""  # what is asked now beyond the debate itself
 
     @property
     def done(self) -> int:
@@ -36,6 +38,7 @@ def build_progress(debate: Debate) -> Progress:
         answered=frozenset(answered),
         failed=frozenset(failed),
         asked=tuple(dict.fromkeys(call.seat for call in calls)),
+        added=describe_added_work(debate).rstrip("."),
         expected=max(count_expected_answers(debate), len(answered) + len(failed) + len(calls)),
     )
 
@@ -56,6 +59,7 @@ def describe_progress(now: Progress, before: Progress | None, loading: str = "")
     news = [f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}" for keys, verb in kinds if keys]
     if not news and (loading or now.asked):
         news = [f"Loading {loading}" if loading else f"Waiting for {format_seats(now.asked)}"]
+    news = [now.added, *news] if now.added else news
     return ", ".join((*news, f"{now.done} of {now.expected}"))
 
 

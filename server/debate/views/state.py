@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.marks import disarm_marks
@@ -126,13 +127,29 @@ def cost_line(usage: UsageSum) -> str:
 
 
 def build_usage(debate: Debate) -> dict[str, Any]:
-    """{"total": the sum, "models": the sum of each that was called}."""
+    """{"total": the sum, "models": the sum of each that was called, "mirror": what that debate spent for this one}."""
     models: dict[str, list[Usage]] = {}
     for used in debate.usage:
         if used.model != CALLER:
             models.setdefault(used.model, []).append(used)
     sums = {model: sum_usage(usages).model_dump() for model, usages in models.items()}
-    return {"total": sum_usage(debate.usage).model_dump(), "models": sums}
+    spent = debate.mirror.spent.model_dump() if debate.mirror else {}
+    return {"total": sum_usage(debate.usage).model_dump(), "models": sums, "mirror": spent}
+
+
+def describe_costs(debate: Debate) -> tuple[str, str]:
+    """(calls, tokens and cost of the debate, and of its mirror, in sentences; US dollars of both, "" where unknown)."""
+    usage, mirror = sum_usage(debate.usage), debate.mirror
+    if mirror is None or not mirror.spent.calls:
+        return cost_line(usage), usage.cost_usd
+    spent = mirror.spent
+    tokens = f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out"
+    price = f"${spent.cost_usd}" if spent.cost_usd else "price unknown"
+    total = (
+        f"{Decimal(usage.cost_usd) + Decimal(spent.cost_usd):f}" if usage.cost_usd and spent.cost_usd else ""
+    )
+    line = f"{cost_line(usage)} Its mirror: {format_count(spent.calls, 'call')}, {tokens}, {price}."
+    return line, total
 
 
 def build_state(stored: StoredDebate) -> dict[str, Any]:
@@ -178,8 +195,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "notes": len(debate.notes),
         "usage": sum_usage(debate.usage).model_dump(),
         "tags": list(setup.tags),
-        "forked_from": setup.forked_from,
-        "forked_at_round": setup.forked_at_round,
+        **setup.model_dump(include={"mirror_of", "forked_from", "forked_at_round"}),
         "opened_at": stored.entries[0].at,
         "changed_at": stored.entries[-1].at,
         "entries": debate.version,
@@ -197,13 +213,13 @@ def moderator_summary(debate: Debate) -> str:
 
 
 def status_reason(debate: Debate) -> str:
-    """Why the debate ended, paused or waits; "" while it runs."""
+    """Why the debate ended, paused or waits, or what it does beyond itself; "" while it just runs."""
     if debate.ended:
         return debate.ended.reason
     if paused := name_debate(debate).paused:
         return f"on request: {quote_heading(paused.reason)}" if is_reason_given(paused) else paused.reason
     if status(debate) != "waiting":
-        return ""
+        return describe_added_work(debate)
     awaited = pending_calls(debate)
     told = [format_wait_reason(awaited)]
     if hidden := list_blind_seats(debate):
@@ -216,6 +232,13 @@ def status_reason(debate: Debate) -> str:
 def is_reason_given(paused: Paused) -> bool:
     """Whether the reason of a pause is somebody's words, and not ours."""
     return paused.cause == "request" and paused.reason != PAUSED_ON_REQUEST
+
+
+def origin_line(mirror_of: str, forked_from: str, at_round: int) -> str:
+    """What a debate is the mirror of, or a fork of, in a sentence; "" for other debates."""
+    if mirror_of:
+        return f"The mirror of {mirror_of}: the same debate with the stances swapped. Its votes count there."
+    return fork_origin_line(forked_from, at_round)
 
 
 def fork_origin_line(forked_from: str, at_round: int) -> str:

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.analysis.confidence import (
     Confidence,
     build_confidence,
-    describe_learnt_weight,
     describe_outcome,
+    vote_line,
 )
+from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
@@ -33,13 +34,12 @@ from server.debate.rules.schedule import (
 from server.debate.rules.verdict import count_panel, find_caps
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
-    cost_line,
+    describe_costs,
     is_visible,
     known_debaters,
     moderator_summary,
     shows_marks,
     status_reason,
-    sum_usage,
     visible_lookups,
     visible_turns,
 )
@@ -82,6 +82,7 @@ class Verdict(BaseModel):
     votes: list[str] = []
     ballots: list[str] = []
     beliefs: Beliefs = Beliefs()
+    mirror: MirrorReport = MirrorReport()
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
     rhetoric: Annotated[list[str], Field(description="As alleged by the observer")] = []
     dissent: list[str] = []
@@ -117,6 +118,7 @@ class Report(Verdict):
         str, Field(description="Calls, tokens and cost so far, without a fork's inherited rounds")
     ]
     cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
+    mirror_of: Annotated[str, Field(description="The debate whose mirror it is")]
     forked_from: str
     forked_at_round: int
 
@@ -235,6 +237,7 @@ def build_verdict(debate: Debate) -> Verdict:
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
         beliefs=beliefs,
+        mirror=build_mirror_report(debate),
         baseline=describe_baseline(debate) if is_public else "",
         rhetoric=rhetoric,
         dissent=list_dissent(debate, found),
@@ -247,7 +250,7 @@ def build_verdict(debate: Debate) -> Verdict:
 
 @once
 def build_report(debate: Debate) -> Report:
-    usage, setup = sum_usage(debate.usage), debate.setup
+    setup, (cost, cost_usd) = debate.setup, describe_costs(debate)
     return Report(
         **dict(build_verdict(debate)),
         question=setup.question,
@@ -260,8 +263,9 @@ def build_report(debate: Debate) -> Report:
         failures=failure_lines(debate),
         rounds_of_talk=debate.held_round_count,
         turn_count=len(debate.turns),
-        cost=cost_line(usage),
-        cost_usd=usage.cost_usd,
+        cost=cost,
+        cost_usd=cost_usd,
+        mirror_of=setup.mirror_of,
         forked_from=setup.forked_from,
         forked_at_round=setup.forked_at_round,
     )
@@ -347,19 +351,3 @@ def find_deliverable(debate: Debate) -> tuple[str, str]:
     if debate.phase and debate.phase.participants == "synthesizer" and is_exhausted(debate, slot):
         return "", slot_failures(name_debate(debate), slot)[-1].detail
     return "", ""
-
-
-def vote_line(debate: Debate, vote: Vote) -> str:
-    answers = (*debate.judgments, *debate.last_ballots)
-    models = dict.fromkeys(answer.usage.model for answer in answers if answer.seat == vote.judge)
-    who = f"{vote.judge} ({', '.join(models or [current_model(debate, vote.judge)])})"
-    weight = "" if vote.weight == "1" else f", weight {vote.weight}"
-    weight += describe_learnt_weight(debate, vote.judge)
-    if vote.abstains:
-        return f"{who} abstains: it {vote.abstains}"
-    if not debate.judgments:
-        return f"{who} votes for {vote.winner}{weight}"
-    side = "a position made of the others" if vote.for_synthesis else vote.winner
-    if not side:
-        return f"{who}: no side{weight}"
-    return f"{who}: {side}, margin {vote.margin} of 3{weight}"

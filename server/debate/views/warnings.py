@@ -7,9 +7,9 @@ from itertools import chain
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.commands.setup_warnings import describe_stance_changes
 from server.debate.documents.evidence import describe_lost_quotes
+from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.config import CALLER, AnySeatKind
 from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke, Usage
-from server.debate.facts.fallbacks import PredicateLost, PromptFunctionsLost
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate, seat_kind
 from server.debate.facts.text import format_count

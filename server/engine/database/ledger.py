@@ -6,17 +6,19 @@ from fractions import Fraction
 from typing import Any
 
 from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
-from server.debate.analysis.debates import build_extract, list_debate_judgments
+from server.debate.analysis.debates import ITS_MIRROR, THIS_DEBATE, build_extract, list_debate_judgments
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.config import LedgerExtract
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
-from server.debate.rules.counting import UNKNOWN_WEIGHT
 from server.debate.rules.schedule import verdict_source
+from server.debate.votes.counting import UNKNOWN_WEIGHT
 from server.engine.database.errors import translate_storage_errors
 from storage.journal import Journal
 from storage.ledger import JudgeSums, Ledger, LedgerRow
+
+ITEM_NAMES = {THIS_DEBATE: "debate", ITS_MIRROR: "mirror of debate"}
 
 
 @dataclass
@@ -89,7 +91,9 @@ async def add_ledger(setup: Opened, journal: Journal) -> Opened:
     if verdict_source(setup) != "judges":
         return setup.model_copy(update={"ledger": None})
     with translate_storage_errors():
-        extract = await read_extract(journal, (*setup.judges.models, *setup.fallback_models))
+        extract = await read_extract(
+            journal, (*setup.judges.models, *setup.judges.reserve, *setup.fallback_models)
+        )
     return setup.model_copy(update={"ledger": extract})
 
 
@@ -137,7 +141,7 @@ def dump_reading(reading: Reading) -> dict[str, Any]:
 
 
 def parse_row(row: LedgerRow) -> Judgment:
-    """The judgment of a row; that of a debate has the debate's id as its item."""
+    """The judgment of a row; that of a debate, or of its mirror, has the debate's id in its item."""
     readings = tuple(
         Reading(
             told["number"],
@@ -147,5 +151,7 @@ def parse_row(row: LedgerRow) -> Judgment:
         )
         for told in row.body["readings"]
     )
-    item = f"debate {row.stream}" if row.stream else row.item
+    item = row.item
+    if row.stream:
+        item = f"{ITEM_NAMES[row.item]} {row.stream}"
     return Judgment(item, row.judge, row.body["gold"], readings, row.body["family"])

@@ -80,19 +80,24 @@ class DebateStore:
     max_recent_entries: int = 2_000  # of all of these, about 10 MB; the one used last stays, however long
 
     async def open(
-        self, events: Sequence[Event], actor: str, asked: Mapping[str, Any] | None = None
+        self,
+        events: Sequence[Event],
+        actor: str,
+        asked: Mapping[str, Any] | None = None,
+        *,
+        debate_id: str = "",
     ) -> DebateSnapshot:
-        """Record a new debate under a new id; a fork begins with the events it inherits.
+        """Record a new debate, by default under a new id; a fork begins with the events it inherits.
 
         `asked`: the request for it as data, if repeats of it are to find this debate.
 
         Raises:
             TwinError: the request is a repeat.
+            ConflictError: there is a debate under this id.
         """
         setup, *inherited = events
         assert isinstance(setup, Opened)
-        # Twelve letters and digits that are not mistaken for each other: 59 random bits.
-        debate_id = "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+        debate_id = debate_id or build_debate_id()
         key = build_opening_key(actor, asked, self.clock()) if asked else None
         async with self.opening:
             events = (await add_ledger(setup, self.journal), *inherited)
@@ -259,6 +264,11 @@ class DebateStore:
         return snapshot
 
 
+def build_debate_id() -> str:
+    """Twelve letters and digits that are not mistaken for each other: 59 random bits."""
+    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
+
+
 def format_time(time: datetime) -> str:
     """As entries have it: UTC, ISO 8601 with milliseconds; sorts as text."""
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -287,6 +297,7 @@ def build_stream_summary(
             "position": format_heading(find_made_position(debate)),
             "tags": list(debate.setup.tags),
             "forked_from": debate.setup.forked_from,
+            "mirror_of": debate.setup.mirror_of,
             "runs_by_itself": is_unattended(debate) and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
         },

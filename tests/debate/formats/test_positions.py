@@ -6,10 +6,10 @@ import pytest
 
 from server.debate.commands.open import open_debate
 from server.debate.commands.setup_warnings import find_setup_warnings
+from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
-from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending, estimate

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.rules.counting import Seat, count_votes
 from server.debate.views.verdict import build_verdict
+from server.debate.votes.counting import Seat, count_votes
 from tests.support.biased_judges import (
     BIASED,
     BY_CONTENT,

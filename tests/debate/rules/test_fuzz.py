@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import CALLER
 from server.debate.facts.events import (
     Audited,
@@ -28,7 +29,6 @@ from server.debate.facts.events import (
     Synthesized,
     load,
 )
-from server.debate.facts.fallbacks import DefaultPositionsUsed
 from server.debate.facts.interventions import (
     Challenged,
     NoteAdded,

@@ -230,6 +230,7 @@ class TestState:
             "notes": 0,
             "usage": sum_usage(at.debate.usage).model_dump(),
             "tags": ["x"],
+            "mirror_of": "",
             "forked_from": "",
             "forked_at_round": 0,
             "opened_at": "2026-12-01T10:00:01.000Z",

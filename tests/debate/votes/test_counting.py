@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.rules.counting import (
+from server.debate.votes.counting import (
     Count,
     Seat,
     compute_strength,

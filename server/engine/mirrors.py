@@ -1,0 +1,127 @@
+"""Holds the mirror of a debate: opens it, has it run to its end, and records what its judges found.
+
+The mirror is a debate of its own, which runs only as long as the debate that it mirrors asks for it: pausing that one
+pauses it, and what is left of that one's budget is all it has. Its id is recorded before it is opened: whenever a
+process is killed, the next one goes on with the same mirror.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+
+from server.debate.facts.causes import PAUSED_ON_REQUEST
+from server.debate.facts.escalation import MirrorOpened, MirrorSkipped
+from server.debate.facts.events import Event, Paused, Resumed
+from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.escalation import (
+    Mirror,
+    build_mirror_held,
+    build_mirror_setup,
+    build_spent,
+    find_escalation,
+    is_concluded_on_request,
+)
+from server.engine.database.errors import DebateNotFoundError
+from server.engine.database.store import DebateSnapshot, DebateStore, build_debate_id
+from server.engine.runner import TO_END, Run
+from storage.journal import ConflictError
+
+POLL_INTERVAL = 0.5  # seconds between looks at what other processes have recorded
+
+WAITS = "the debate that it mirrors waits"
+"""Why a mirror pauses whose debate has paused, or goes on without it."""
+
+
+@dataclass
+class MirrorHolder:
+    """One for each process. `ensure_running`: as that of the driver, which runs the mirror like any debate."""
+
+    store: DebateStore
+    compute_elapsed: Callable[[Run], ElapsedTime]
+    ensure_running: Callable[[DebateSnapshot, float], Run]
+
+    async def hold(self, run: Run) -> None:
+        """Take the next step with the mirror of a debate that asks for it; nothing where none does."""
+        debate = run.snapshot.debate
+        is_over = debate.ended or debate.paused
+        step = None if is_over else find_escalation(debate, self.compute_elapsed(run))
+        if not isinstance(step, Mirror):
+            return
+        if not step.debate_id:
+            opened = MirrorOpened(round=debate.round, debate_id=build_debate_id(), because=step.because)
+            run.update(await self.store.record(run.snapshot, (opened,)))
+            return
+        mirror = await self.open(run, step.debate_id)
+        if mirror.debate.paused and mirror.debate.paused.cause in ("request", "daily_budget"):
+            mirror = await self.store.record(mirror, (Resumed(),))
+        mirror = await self.wait(run, mirror)
+        if found := describe_end(run.snapshot, mirror):
+            run.update(await self.store.record(run.snapshot, (found,)))
+        elif is_left(run):
+            await self.pause(mirror)
+
+    async def open(self, run: Run, debate_id: str) -> DebateSnapshot:
+        """The mirror as it is stored, opened now if it is not."""
+        entries, store = run.snapshot.entries, self.store
+        try:
+            return await store.load(debate_id)
+        except DebateNotFoundError:
+            opened = next(entry for entry in reversed(entries) if isinstance(entry.event, MirrorOpened))
+        elapsed = self.compute_elapsed(run)
+        setup = build_mirror_setup(run.snapshot.debate, run.snapshot.id, opened.hash, elapsed)
+        try:
+            return await store.open((setup,), entries[0].actor, debate_id=debate_id)
+        except ConflictError:  # another process was first
+            return await store.load(debate_id)
+
+    async def wait(self, run: Run, mirror: DebateSnapshot) -> DebateSnapshot:
+        """Run the mirror until it ends or stops, or its debate asks no more for it; return its latest state.
+
+        Raises whatever stops its run: the debate is tried again then, as if its own calls had failed so.
+        """
+        held = self.ensure_running(mirror, TO_END)
+        while not held.done and not is_left(run):
+            changed = held.changed
+            with anyio.move_on_after(POLL_INTERVAL):
+                await changed.wait()
+            run.notify()  # whoever waits for the debate sees that something goes on
+            run.update(await self.store.refresh(run.snapshot))
+        if held.error:
+            raise held.error
+        return await self.store.refresh(held.snapshot)
+
+    async def pause(self, mirror: DebateSnapshot) -> None:
+        """Have a mirror make no more calls, whose debate has paused or was concluded without it."""
+        while not (mirror.debate.ended or mirror.debate.paused):
+            mirror = await self.store.record(mirror, (Paused(reason=WAITS),))
+
+
+def is_left(run: Run) -> bool:
+    """Whether a debate waits for its mirror no more: it has paused, or somebody concluded it."""
+    return run.snapshot.status != "running" or is_concluded_on_request(run.snapshot.debate)
+
+
+def describe_end(original: DebateSnapshot, mirror: DebateSnapshot) -> Event | None:
+    """What a debate records of its mirror, which has ended or stopped; None while it is held."""
+    debate, held = original.debate, mirror.debate
+    if original.status != "running" or is_concluded_on_request(debate):
+        return None
+    if held.verdict and held.ended:
+        head = next(entry.hash for entry in mirror.entries if entry.event is held.ended)
+        return build_mirror_held(debate, mirror.id, head, held)
+    paused = held.paused
+    if paused and paused.cause == "daily_budget":
+        return Paused(cause="daily_budget", reason=paused.reason, until=paused.until)
+    if paused and paused.cause == "request":
+        return Paused(reason=PAUSED_ON_REQUEST) if paused.reason != WAITS else None
+    if paused or held.ended:
+        reason = (
+            paused.reason
+            if paused
+            else f"it ended without a verdict ({held.ended.reason})"
+            if held.ended
+            else ""
+        )
+        return MirrorSkipped(round=debate.round, cause="failed", reason=reason, spent=build_spent(held))
+    return None
