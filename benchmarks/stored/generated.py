@@ -9,7 +9,7 @@ from server.debate.facts.events import Event, Usage
 from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Ask, Record, decide
+from server.debate.rules.decide import Ask, Call, Record, decide
 from server.debate.rules.transitions import apply
 
 VOCABULARY_SIZE = 4_000
@@ -26,6 +26,13 @@ class DebateGenerator:
         )
         return " ".join(("common", *words))[: self.turn_length]
 
+    def generate_answer(self, debate: Debate, call: Call) -> str:
+        if call.task == "ballot":
+            return json.dumps(
+                {"beliefs": "/".join(("100", *("0" for _ in debate.names))), "position": "This one."}
+            )
+        return build_finding("for") if call.reading else self.generate_text()
+
     def generate_events(self, debate: Debate, max_events: int = 10**9) -> tuple[Debate, list[Event]]:
         """Returns the debate at its end or after `max_events` events, and its events."""
         events: list[Event] = [debate.setup]
@@ -36,10 +43,7 @@ class DebateGenerator:
                 new = step.events
             elif isinstance(step, Ask):
                 usage = Usage(model="scripted", input_tokens=1000, output_tokens=100)
-                answers = [
-                    (call, build_finding("for") if call.reading else self.generate_text())
-                    for call in step.calls
-                ]
+                answers = [(call, self.generate_answer(debate, call)) for call in step.calls]
                 new = [interpret(debate, call, Reply(text, usage)) for call, text in answers]
             else:
                 break

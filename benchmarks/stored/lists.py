@@ -150,8 +150,10 @@ async def measure_replay() -> list[Measurement]:
         {"question": "Which way?", "debaters": [{"name": f"D{n}", "stance": f"way {n}"} for n in range(10)]}
     )
     setup = open_debate(request, models=["scripted"], seed=1)
-    # Longer than any format allows; a stored debate may be.
-    debate = apply(None, setup.model_copy(update={"max_rounds": EVENT_COUNT}))
+    # Longer than any format allows; a stored debate may be. Ballots, which older checkouts do not have, would end it.
+    changes = {"max_rounds": EVENT_COUNT, "ballots": "none", "stop": "off"}
+    known = {name: value for name, value in changes.items() if name in type(setup).model_fields}
+    debate = apply(None, setup.model_copy(update=known))
     writer = DebateGenerator(random.Random(1), 1200)  # noqa: S311  (texts, not secrets)
     after, events = writer.generate_events(debate, EVENT_COUNT)
     loads, reads = Samples(), Samples()

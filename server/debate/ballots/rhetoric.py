@@ -62,12 +62,12 @@ def find_contest(debate: Debate, allegation: Allegation) -> str:
 
 def find_contest_problem(debate: Debate, turn: Spoke) -> str:
     """Why a turn cannot contest what it does; "" where it can."""
+    if not turn.contests:
+        return ""
     open_ones = {(one.round, one.number) for one in list_contestable(debate, turn.seat)}
     named = [(contest.round, contest.number) for contest in turn.contests]
     is_possible = len(set(named)) == len(named) and open_ones.issuperset(named)
-    return (
-        "" if is_possible and (turn.act == "argument" or not named) else "it contests what was not put to it"
-    )
+    return "" if is_possible and turn.act == "argument" else "it contests what was not put to it"
 
 
 def find_turn(debate: Debate, span: Span) -> Spoke | None:

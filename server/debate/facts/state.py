@@ -327,11 +327,14 @@ FIELD_NAMES = frozenset(each.name for each in fields(Debate))
 
 
 def replace(debate: Debate, **changes: Any) -> Debate:
-    """As `dataclasses.replace`, which takes four times as long on so many fields of a frozen class."""
+    """As `dataclasses.replace`, which takes twenty times as long on so many fields of a frozen class."""
     assert changes.keys() <= FIELD_NAMES, changes
-    values = debate.__dict__  # the fields, and what was computed from them, which is not copied
     made = object.__new__(Debate)
-    made.__dict__.update({name: values[name] for name in FIELD_NAMES}, **changes)
+    values = made.__dict__
+    values.update(debate.__dict__)  # the fields first, then what was computed from them
+    for computed in [*values][len(FIELD_NAMES) :]:
+        del values[computed]
+    values.update(changes)
     return made
 
 

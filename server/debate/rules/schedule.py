@@ -22,6 +22,7 @@ After the turns of a round follow [referee, observer] and [closing moderator], w
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from typing import assert_never
 
@@ -216,20 +217,24 @@ def build_turn_groups(debate: Debate, phase: Phase) -> SlotGroups:
     if phase.wants == "message":
         return build_message_groups(debate)
     if phase.order == "together":
-        return (tuple(Slot(name, 0, "argument") for name in names),)
+        return (tuple(slot for (slot,) in build_argument_groups(names)),)
     if phase.order == "handoff":
         names = debate.rounds[-1].order
     if opening := debate.round_plan(debate.round):
         names = opening.next_speakers
+    return build_argument_groups(names)
+
+
+@lru_cache(256)  # they are the same in each version of a round
+def build_argument_groups(names: tuple[str, ...]) -> SlotGroups:
     return tuple((Slot(name, names[:index].count(name), "argument"),) for index, name in enumerate(names))
 
 
 def apply_turn_limit(debate: Debate, groups: SlotGroups) -> SlotGroups:
     """The slots that `max_turns` still allows."""
-    limit = debate.max_turns
-    if not limit:
+    if not debate.max_turns:
         return groups
-    left = limit - sum(turn.round < debate.round for turn in debate.turns)
+    left = debate.max_turns - sum(turn.round < debate.round for turn in debate.turns)
     kept = []
     for group in groups:
         kept.append(group[: max(left, 0)])
@@ -243,9 +248,8 @@ def round_slots(debate: Debate) -> tuple[Slot, ...]:
 
 def slot_failures(debate: Debate, slot_key: tuple[str, int]) -> tuple[Failed, ...]:
     """The failures of a slot in this round since the debate was last resumed."""
-    return tuple(
-        failure for failure in debate.round_failures if (failure.seat, failure.slot_index) == slot_key
-    )
+    failed = debate.round_failures
+    return failed and tuple(f for f in failed if (f.seat, f.slot_index) == slot_key)
 
 
 def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
@@ -256,9 +260,8 @@ def is_exhausted(debate: Debate, slot_key: tuple[str, int]) -> bool:
     if any(failure.cause == "late" for failure in failures):
         return True  # no other model has more time
     if is_private_ballot(slot_key[1]) and failures[-1].cause in REPAIRABLE_CAUSES:
-        return has_final_failure(
-            failures
-        )  # whoever speaks well may go on speaking: no other model takes its seat
+        # Whoever speaks well may go on speaking: no other model takes its seat.
+        return has_final_failure(failures)
     seat, _ = slot_key
     all_failed = all((seat, model) in debate.failed_models for model in candidate_models(debate, seat))
     return all_failed and has_final_failure(failures)
@@ -356,8 +359,7 @@ def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
 
 def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
     """The research servers that a seat may use for an answer: debaters to argue, the moderator to open a round."""
-    kind = seat_kind(seat)
-    match kind:
+    match kind := seat_kind(seat):
         case "debaters":
             return next(d.tools for d in setup.debaters if d.name == seat) if task == "argument" else ()
         case "judges":

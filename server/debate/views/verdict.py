@@ -198,6 +198,7 @@ def tally_ballots(debate: Debate) -> dict[str, Any]:
     }
 
 
+@once
 def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty as long as there is none."""
     found = name_debate(debate).verdict
