@@ -52,6 +52,7 @@ class TestTranscript:
                 "act": "argument",
                 "to": "",
                 "retracted": False,
+                "unanswered": False,
             }
         ]
         assert len(visible_turns(at.debate)) == 4
