@@ -85,7 +85,6 @@ class MirrorHolder:
             changed = held.changed
             with anyio.move_on_after(POLL_INTERVAL):
                 await changed.wait()
-            run.notify()  # whoever waits for the debate sees that something goes on
             run.update(await self.store.refresh(run.snapshot))
         if held.error:
             raise held.error

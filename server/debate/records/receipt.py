@@ -11,6 +11,7 @@ from typing import Any
 
 from server.debate.analysis.confidence import build_confidence
 from server.debate.facts.beliefs import Vote
+from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
@@ -23,7 +24,7 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.state import Debate
-from server.debate.rules.panel import find_voter_model, list_seats
+from server.debate.rules.panel import compare_mirror, find_voter_model, list_seats
 from server.debate.rules.schedule import verdict_source
 from server.debate.rules.transitions import replay
 from server.debate.rules.verdict import count_panel
@@ -144,6 +145,9 @@ def describe_verdict(debate: Debate, answers: Mapping[int, AnswerEvent]) -> Json
             "method": confidence.basis,
             "n": told["count"]["voted"],
         }
+    if isinstance(debate.mirror, MirrorHeld) and (compared := compare_mirror(debate)):
+        held = debate.mirror
+        told["mirror"] = {"debate": held.debate_id, "head": held.head, "agrees": compared.agrees}
     return told
 
 

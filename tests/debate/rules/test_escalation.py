@@ -1,0 +1,224 @@
+"""What follows votes that leave a question open: which judges are added, when a mirror is due, and what it may say."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from server.debate.facts.beliefs import Belief
+from server.debate.facts.config import Limits
+from server.debate.facts.escalation import JudgesAdded, MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
+from server.debate.facts.events import Event
+from server.debate.facts.state import replace
+from server.debate.records.setup import check_opened
+from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
+from server.debate.rules.escalation import Mirror, build_mirror_setup, find_escalation
+from server.debate.rules.panel import compare_mirror, list_judgments
+from server.debate.rules.transitions import IllegalEvent
+from server.debate.rules.verdict import find_caps
+from tests.support.simulation import (
+    MIRROR_ID,
+    DebateSimulation,
+    build_setup,
+    label_positions,
+    render_finding,
+    simulate,
+    task_script,
+)
+
+pytestmark = pytest.mark.requirement("N5")
+
+FOR, AGAINST = "Proponent", "Opponent"
+MODELS = ["openai/gpt-5", "anthropic/claude-4"]
+JUDGES = ["mistral/large", "gemini/pro", "deepseek/chat"]
+
+
+def judge(*winners: str | None, margin: int = 2) -> Any:
+    """A script in which each judge finds for one side in both readings."""
+
+    def find(call: Any) -> str:
+        return render_finding(winners[int(call.seat.split()[-1]) - 1], margin)
+
+    return task_script({"judgment": find})
+
+
+def play(script: Any, judges: int = 3, **options: Any) -> DebateSimulation:
+    """Until the mirror is due, or the debate is over."""
+    panel = {"models": JUDGES[:judges], **options.pop("panel", {})}
+    asked = build_setup(MODELS, format="verdict", options={"judges": panel, **options})
+    return simulate(label_positions(asked), script).play()
+
+
+def build_held(at: DebateSimulation, **changes: Any) -> MirrorHeld:
+    reading = MirrorReading(
+        judge="judge 1", number=1, model="m", winner=FOR, margin=2, first=AGAINST
+    ).model_copy(update=changes)
+    return MirrorHeld(round=at.debate.round, debate_id=MIRROR_ID, head="0" * 64, readings=(reading,))
+
+
+def test_a_mirror_that_agrees_removes_the_doubt_about_who_spoke_last() -> None:
+    at = play(judge(AGAINST, AGAINST, AGAINST), mirror=True)
+    alone = find_caps(at.debate, AGAINST, [])
+    at.play_mirror(judge(FOR, FOR, FOR))  # who stands there for what the opponent stands for here
+
+    at.play()
+    assert any("that place could have decided" in cap for cap in alone)
+    assert at.debate.verdict
+    assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("decided", AGAINST)
+    assert len(at.debate.verdict.votes) == 6
+
+
+def test_a_reversed_mirror_is_never_decided_however_clear_the_votes_are() -> None:
+    at = play(judge(FOR, FOR, FOR, margin=3), mirror=True)
+    at.play_mirror(judge(FOR, None, None, margin=3))
+    at.play()
+
+    compared = compare_mirror(at.debate)
+    assert compared
+    assert (compared.is_reversed, compared.agrees, compared.mirror_ahead) == (True, False, AGAINST)
+    assert at.debate.verdict
+    assert at.debate.verdict.outcome == "leaning"
+    assert at.debate.verdict.votes[3].winner == AGAINST
+
+
+def test_a_mirror_in_which_nobody_is_ahead_neither_agrees_nor_reverses() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror="if_contested")
+    at.play_mirror(judge(None, None, None))
+
+    compared = compare_mirror(at.debate)
+    assert compared
+    assert (compared.agrees, compared.is_reversed) == (False, False)
+
+
+def test_where_only_the_mirror_finds_a_winner_the_finding_says_so() -> None:
+    at = play(judge(None, None, None), mirror="if_contested")
+    assert find_escalation(at.debate, NO_ELAPSED_TIME) == Mirror("undecided")
+    at.play_mirror(judge(FOR, FOR, FOR, margin=3))
+    at.play()
+
+    assert at.debate.verdict
+    assert at.debate.verdict.verdict.startswith(("Ahead by the votes of the mirror", "No finding"))
+
+
+def test_beliefs_of_the_mirror_are_about_the_positions_here() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    beliefs = {"A": 70, "B": 20, "none": 10}
+    at.play_mirror(task_script({"judgment": lambda _: render_finding("A", beliefs=beliefs)}))
+
+    mirrored = [judged for judged in list_judgments(at.debate) if judged.seat == "mirror judge 1"]
+    assert [(one.winner, [(b.name, b.percent) for b in one.beliefs]) for one in mirrored] == [
+        (AGAINST, [(FOR, 20), (AGAINST, 70), ("", 10)])
+    ] * 2
+
+
+def test_the_mirror_of_every_kind_of_debate_could_have_been_opened() -> None:
+    for options in (
+        {"moderator": {"opens": True}, "referee": True, "synthesizer": True},
+        {"limits": {"max_calls": 90, "max_seconds": 900, "max_input_tokens": 10**6}},
+        {"ballots": "rounds", "baseline": True},
+    ):
+        at = play(judge(FOR, FOR, AGAINST), mirror=True, **options)
+        step = find_escalation(at.debate, NO_ELAPSED_TIME)
+        assert isinstance(step, Mirror), step
+        setup = build_mirror_setup(at.debate, "k3x9w2m4p7qr", "0" * 64, ElapsedTime(10))
+        check_opened(setup)
+        assert setup.mirror == "off"
+        assert setup.synthesizer is None
+        assert not any(phase.is_baseline for phase in setup.phases)
+        assert setup.labels != ()
+
+
+def test_a_mirror_gets_what_is_left_of_the_limits() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    limits = Limits(max_calls=100, max_output_tokens=10**6, max_cost_usd="2.5", max_seconds=9)
+    debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": limits}))
+
+    spent = compute_spending(debate)
+    left = build_mirror_setup(debate, "k3x9w2m4p7qr", "0" * 64, ElapsedTime(10)).limits
+    assert (left.max_calls, left.max_input_tokens) == (100 - spent.calls, 0)
+    assert left.max_output_tokens == 10**6 - spent.output_tokens
+    assert (Decimal(left.max_cost_usd), left.max_seconds) == (Decimal("2.5") - spent.cost_usd, 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"max_calls": 15}, "calls"),
+        ({"max_input_tokens": 199}, "input tokens"),
+        ({"max_seconds": 15}, "seconds"),
+    ],
+)
+def test_a_mirror_without_room_for_as_much_again_is_not_begun(limits: dict[str, int], told: str) -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": Limits(**limits)}))
+
+    step = find_escalation(debate, ElapsedTime(10))
+    assert isinstance(step, MirrorSkipped), step
+    assert step.cause == "budget"
+    assert f"{told} are spent" in step.reason
+
+
+def test_a_seat_of_the_caller_or_code_of_the_caller_leaves_no_mirror() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    with_code = at.debate.setup.model_copy(update={"prompt_functions": ("",)})
+    step = find_escalation(replace(at.debate, setup=with_code), NO_ELAPSED_TIME)
+    assert isinstance(step, MirrorSkipped)
+    assert step.cause == "code"
+
+    at.intervene("replace_model", to=FOR, model="caller")
+    step = find_escalation(at.debate, NO_ELAPSED_TIME)
+    assert isinstance(step, MirrorSkipped)
+    assert (step.cause, step.reason) == ("caller", f"the caller writes for {FOR}")
+
+
+def test_a_talk_that_somebody_concluded_gets_neither_judges_nor_mirror() -> None:
+    panel = {"models": JUDGES[:2], "reserve": JUDGES[2:]}
+    asked = build_setup(MODELS, format="verdict", options={"judges": panel, "mirror": True})
+    at = simulate(label_positions(asked), judge(FOR, AGAINST)).play_through_round(1)
+    at.intervene("conclude")
+    at.play()
+
+    assert not at.debate.judges_added
+    assert isinstance(at.debate.mirror, MirrorSkipped)
+    assert at.debate.mirror.cause == "request"
+
+
+def test_judges_too_small_to_judge_are_not_asked_again() -> None:
+    at = play(judge(FOR, FOR, FOR), mirror=True, panel={"reserve": ["qwen/max"]})
+    small = tuple(judged.model_copy(update={"informative": False}) for judged in at.debate.judgments)
+    step = find_escalation(replace(at.debate, judgments=small), NO_ELAPSED_TIME)
+
+    assert isinstance(step, MirrorSkipped)
+    assert step.cause == "uninformative"
+
+
+def build_impossible(at: DebateSimulation) -> list[Event]:
+    number = at.debate.round
+    return [
+        JudgesAdded(round=number, models=("nobody/asked",)),
+        MirrorSkipped(round=number + 1, cause="failed", reason="x"),
+        build_held(at).model_copy(update={"debate_id": "2" * 12}),
+        build_held(at, winner="Nobody"),
+        build_held(at, judge="judge 9"),
+        build_held(at, first="Nobody"),
+        build_held(at, for_synthesis=True),
+        build_held(at).model_copy(update={"readings": build_held(at).readings * 2}),
+        build_held(at, beliefs=(Belief(name=FOR, percent=100),)),
+    ]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_facts_of_a_mirror_that_cannot_be_are_refused(number: int) -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    at.add_events(MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="request"))
+
+    with pytest.raises(IllegalEvent):
+        at.add_events(build_impossible(at)[number])
+
+
+def test_a_mirror_that_nobody_asked_for_is_refused() -> None:
+    at = simulate(label_positions(build_setup(format="verdict")), judge(FOR)).play_to_round(3)
+    opened = MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="request")
+
+    with pytest.raises(IllegalEvent):
+        at.add_events(opened)
