@@ -140,6 +140,7 @@ PREPARE_WRITER = (
 
 MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
 MAX_CACHED_HEADS = 1000  # streams
+CHECKPOINT_DELAY = 0.02  # seconds, for others that are asked for meanwhile
 
 
 class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger):
@@ -154,6 +155,7 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
         self._cached_heads: dict[str, Head] = {}
         self._checkpoint_task: asyncio.Task[None] | None = None
         self._wants_checkpoint = False
+        self._closing = anyio.Event()
         self.outbox = SqliteOutbox(database)
 
     @classmethod
@@ -198,12 +200,15 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
 
     async def _checkpoint(self) -> None:
         while self._wants_checkpoint:
+            with anyio.move_on_after(CHECKPOINT_DELAY):
+                await self._closing.wait()
             self._wants_checkpoint = False
             with suppress(StorageError):  # a full disk or a lock: the next one copies all of it
                 await self._db.checkpoint()
 
     async def close(self) -> None:
         """Finish the running commit and checkpoint, then close. A second call does nothing."""
+        self._closing.set()
         with anyio.CancelScope(shield=True):
             if running := [task for task in (self._commit_task, self._checkpoint_task) if task]:
                 await asyncio.wait(running)

@@ -136,8 +136,10 @@ def _find_replacements(
     text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]
 ) -> Iterator[tuple[int, int, str]]:
     """(start, end, what takes its place), in order."""
-    pattern, replacements = _compile(names, labels, new)
-    for match in pattern.finditer(text):
+    replacements = _list_replacements(names, labels, new)
+    if not any(word in text for word in replacements):  # to compile a pattern takes longer than most else
+        return
+    for match in _compile(tuple(replacements)).finditer(text):
         found, start = match[0], match.start()
         whole = (w for w in replacements if found.startswith(w) and _is_whole(w, text, start))
         if word := next(whole, ""):
@@ -154,13 +156,10 @@ def _replace(text: str, names: tuple[str, ...], labels: tuple[str, ...], new: tu
 
 
 @lru_cache(maxsize=256)
-def _compile(
+def _list_replacements(
     names: tuple[str, ...], labels: tuple[str, ...], new: tuple[str, ...]
-) -> tuple[re.Pattern[str], Mapping[str, str]]:
-    """A pattern of what may be replaced, and the replacements, the longest first.
-
-    The pattern holds the words alone: one with the limits of words in it takes 18 ms to compile.
-    """
+) -> Mapping[str, str]:
+    """What may be replaced, the longest first, and by what."""
     replacements: dict[str, str] = {}
     written = [(label, (label, label.upper(), label.lower())) for label in labels]
     # Not in lower case: names such as Will and Mark are words as well.
@@ -168,8 +167,13 @@ def _compile(
     for (old, forms), label in zip(written, (*new, *new), strict=False):
         for form in forms if old else ():
             replacements.setdefault(form, label)
-    ordered = {word: replacements[word] for word in sorted(replacements, key=len, reverse=True)}
-    return re.compile("|".join(map(re.escape, ordered)) or r"(?!)"), ordered
+    return {word: replacements[word] for word in sorted(replacements, key=len, reverse=True)}
+
+
+@lru_cache(maxsize=256)
+def _compile(words: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern of the words alone: one with the limits of words in it takes 18 ms to compile."""
+    return re.compile("|".join(map(re.escape, words)))
 
 
 def _is_whole(word: str, text: str, start: int) -> bool:
