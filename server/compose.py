@@ -61,6 +61,7 @@ async def open_manager(
             opened,
             ModelRegistry(custom_models, guard, chaos, prices, connections),
             configured_models=settings.models,
+            effort=settings.effort,
             environ=environ,
             clock=clock,
             research=research,

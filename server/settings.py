@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import DebateError
 from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
 
@@ -127,6 +128,9 @@ class Settings(BaseModel):
     """Path of the database. Default: `debates.db` in the user's data directory."""
     models: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
     """Models for debates that name none, separated by commas. Default: by the API keys that are set."""
+    effort: EffortLevel = "standard"
+    """The [effort](debates.md#effort) of debates that name none: `quick`, `standard` or `assured`. Default:
+    `standard`."""
     concurrency: int = Field(256, ge=1, le=1000)
     """Maximum of concurrent requests to providers, of all debates together. Default: `256`."""
     provider_concurrency: int = Field(0, ge=0, le=1000)

@@ -43,6 +43,14 @@ PRINTED: dict[str, list[str]] = {
         "paused again, with a round on the note: pause_when verdict: the verdict comes next, after round 3.",
         "concluded, leaning: ",
     ],
+    "effort": [
+        "Estimate: 7 calls, 12 to 80 s, ",
+        "Other efforts: standard 11 calls, ",
+        "Effort quick: no private ballots, 1 judge (scripted). 7 calls, ",
+        "More would come of a second model",
+        "Effort standard: blind ballots before and after, 1 judge (scripted). 11 calls, ",
+        "Effort assured: ballots each round, ",
+    ],
     "caller_seat": [
         "--- Script is told:",
         "Your position: ",

@@ -52,7 +52,7 @@ ROOMS: dict[str, str] = {
         "debate.votes"
     ),
     "research": "debate.facts debate.prompts redaction settings",
-    "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas",
+    "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas debate.votes",
     "debate.records": (
         "debate.analysis debate.arguments debate.commands debate.facts debate.prompts debate.replies debate.rules "
         "debate.schemas debate.votes"

@@ -23,7 +23,7 @@ from server.debate.commands.requests import (
     LimitsInput,
     OptionsInput,
 )
-from server.debate.facts.config import HandoffMode, Limits, OnWindow, Order
+from server.debate.facts.config import EffortLevel, HandoffMode, Limits, OnWindow, Order
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.debate.views import state, verdict
@@ -106,6 +106,7 @@ DEBATE_OPTIONS = combine_options(
     click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),
+    click.option("--effort", type=click.Choice(get_args(EffortLevel)), help="Presets for what is left out."),
     click.option("--voting", metavar="RULE", help="Consensus: a kind such as majority, or JSON."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
     click.option(
@@ -306,7 +307,16 @@ def run_debate(
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
-    names += ["observer", "quorum", "same_stance", "pause_when", "closing_round", "on_window", "voting"]
+    names += [
+        "observer",
+        "quorum",
+        "same_stance",
+        "pause_when",
+        "closing_round",
+        "on_window",
+        "voting",
+        "effort",
+    ]
     options = {name: given[name] for name in names if given[name]} | build_judges(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}

@@ -21,7 +21,7 @@ from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count
-from server.debate.views.markdown import estimate_line
+from server.debate.views.progress import estimate_line
 from server.models import (
     Message,
     ModelError,

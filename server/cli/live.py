@@ -18,7 +18,7 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
 from server.debate.ballots.rhetoric import describe_observation
-from server.debate.commands.setup_warnings import find_setup_warnings
+from server.debate.commands.effort import describe_effort
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts import events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
@@ -34,6 +34,7 @@ from server.debate.views import markdown
 from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
 from server.debate.views.names import name_event, show_turn
+from server.debate.views.progress import estimate_line
 from server.debate.views.state import (
     TURN_HEADING,
     awaited_seats,
@@ -47,6 +48,7 @@ from server.debate.views.state import (
 from server.debate.views.warnings import (
     describe_lost_functions,
     describe_lost_predicate,
+    find_setup_warnings,
     has_uninformative_decision,
 )
 from server.debate.votes.wording import describe_agreed
@@ -368,7 +370,8 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -
     parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
     parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]
     out.print_wrapped(", ".join(parts), "  ")
-    out.print_wrapped(markdown.estimate_line(snapshot.debate), "  ")
+    out.print_wrapped(describe_effort(setup), "  ")
+    out.print_wrapped(estimate_line(snapshot.debate), "  ")
     families = len({family(debater.model) for debater in setup.debaters})
     for warning in find_setup_warnings(setup, families):
         out.print_wrapped(warning, "  ! ", "yellow")

@@ -23,7 +23,8 @@ from server.debate.commands.open import add_prices, add_prompt_functions, add_wi
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
-from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.config import EffortLevel
+from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
@@ -71,6 +72,7 @@ class DebateManager:
         models: ModelRegistry,
         *,
         configured_models: Sequence[str] = (),
+        effort: EffortLevel = "standard",
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
         research: Research | None = None,
@@ -80,7 +82,7 @@ class DebateManager:
         leeway: float = LEEWAY,
         signer: Signer | None = None,
     ) -> None:
-        """`configured_models`: for debates that name none; if empty, the API keys in `environ` decide."""
+        """`configured_models` (if empty, the API keys in `environ` decide) and `effort`: for debates that name none."""
         self.environ, self.clock = environ, clock
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
@@ -89,8 +91,8 @@ class DebateManager:
         self.store = DebateStore(journal, clock, signer)
         self.load, self.adopt = self.store.load, self.store.adopt
         self._journal, self._models = journal, models
-        self._prices = prices or PriceTable()
-        self._windows = windows or WindowTable()
+        self._prices, self._windows = prices or PriceTable(), windows or WindowTable()
+        self._open_debate = partial(open_debate, find_price=self._prices.find_price, effort=effort)
         self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
         self.research = research or Research({})
         self._held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
@@ -134,7 +136,7 @@ class DebateManager:
         await self._take_turn()
         models = request.models or await self._choose_models([debater.model for debater in request.debaters])
         seed = secrets.randbelow(2**31 - 1) + 1
-        build = partial(open_debate, request, models=models, seed=seed, find_price=self._prices.find_price)
+        build = partial(self._open_debate, request, models=models, seed=seed)
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
         setup = await to_thread.run_sync(build) if is_slow else build()
         asked = {"start": dump_arguments(request)} if joins else None
@@ -240,10 +242,8 @@ class DebateManager:
         if snapshot.debate.ended:
             return snapshot
         following = next_round(snapshot.debate)
-        if expected_round > following:
-            raise InvalidRequestError(
-                f"Round {expected_round} cannot run yet: pass round={following}, the next one."
-            )
+        problem = f"Round {expected_round} cannot run yet: pass round={following}, the next one."
+        require(expected_round <= following, problem)
         if snapshot.debate.paused or 0 < expected_round < following or snapshot.status == "waiting":
             return snapshot
         snapshot = await self.adopt(debate_id)

@@ -6,11 +6,12 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.text import count_bytes
 from server.debate.rules.decide import status
 from server.debate.views import markdown, state, verdict
+from server.debate.views.progress import estimate_line
 from server.debate.views.state import StoredDebate
+from server.debate.views.warnings import find_setup_warnings
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import DebateRow
@@ -180,7 +181,7 @@ async def build_step_result(
         awaited=awaited,
         rules=state.find_rules(debate) if awaited and not state.has_written(debate) else "",
         warnings=find_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
-        estimate=markdown.estimate_line(debate),
+        estimate=estimate_line(debate),
     )
 
 
@@ -191,7 +192,7 @@ async def build_steer_result(manager: DebateManager, snapshot: DebateSnapshot, e
         effect=effect,
         round=debate.round,
         phase=debate.phase.name if debate.phase else "",
-        estimate=markdown.estimate_line(debate),
+        estimate=estimate_line(debate),
     )
 
 

@@ -75,7 +75,7 @@ def format_background(result: VerdictResult) -> list[str]:
     ]
     question = f"**Question**: {quote_heading(result.question)}"
     rounds, turns = format_count(result.rounds_of_talk, "round"), format_count(result.turn_count, "turn")
-    so_far = f"{rounds} of talk so far, {turns}. {result.cost}"
+    so_far = f"{rounds} of talk so far, {turns}. {result.cost} {result.effort}".rstrip()
     return [part for part in (origin, question, "\n".join(sections).strip(), so_far) if part]
 
 

@@ -295,7 +295,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     assert checks["today"]["detail"] == "10 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
-    assert checks["a debate"]["detail"].startswith("7 calls, ")
+    assert checks["a debate"]["detail"].startswith("11 calls, ")
     assert "secret" not in result.output
 
 

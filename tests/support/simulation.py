@@ -112,11 +112,11 @@ def task_script(answers: dict[str, Any], fallback: Script = default_script) -> S
 
 
 def build_request(**fields: Any) -> DebateRequest:
-    """A request whose positions nobody has to name, and without private ballots, unless its options say so."""
+    """A request whose positions nobody has to name, and with little effort, unless its options say so."""
     given = fields.pop("options", {})
     options = {
         "framing": False,
-        "ballots": "none",
+        "effort": "quick",
         **(given if isinstance(given, dict) else given.model_dump(exclude_unset=True)),
     }
     return DebateRequest.model_validate({"question": QUESTION, **fields, "options": options})

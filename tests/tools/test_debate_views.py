@@ -21,7 +21,7 @@ async def test_every_question_is_a_task_with_its_state_and_duration(open_client:
         {"name": "Ada", "stance": "now", "model": models.pop("slow")},
         {"name": "Ben", "stance": "later", "model": "odd"},
     ]
-    options = {"referee": {"model": "down"}, "moderator": {"opens": True, "closes": True}}
+    options = {"referee": {"model": "down"}, "moderator": {"opens": True, "closes": True}, "effort": "quick"}
     async with open_client(models) as client:
         asked = {"question": "Q?", "format": "verdict", "debaters": debaters, "max_rounds": 1}
         ran = await run_debate(client, **asked, options=options)

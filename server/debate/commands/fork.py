@@ -214,6 +214,9 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         other["prompt_functions"] = tuple(filter(None, setup.prompt_functions))
     if changes.pause_when is not None:
         other["pause_when"] = build_breakpoints(changes.pause_when)
+    if setup.effort and changes.judges:
+        left = tuple(name for name in setup.effort.open if name != "judges")
+        other["effort"] = setup.effort.model_copy(update={"open": left})
     changed = setup.model_copy(update=other)
     check_breakpoints(changed)
     return changed

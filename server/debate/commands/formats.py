@@ -63,7 +63,7 @@ class Format:
     requires_stances: bool = True  # False: a role is enough
     has_closing_moderator: bool = False  # it may settle the question
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of its phases
-    default_judges: int = 1  # where judges are asked
+    default_judges: int = 0  # of an audience; 0: as many as the effort allows
     default_turns: int = 0  # of the whole debate; 0: only rounds are limited
     ballots: BallotMode = "none"  # when debaters are asked in private
     stop: StopMode = "report"  # what follows from ballots that move no more

@@ -2,8 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from server.debate.commands import requests
+from server.debate.commands.effort import (
+    PRESETS,
+    apply_effort,
+    build_effort,
+    list_levels,
+    mix_families,
+    rank_judges,
+)
 from server.debate.commands.escalation import build_escalation, check_escalation
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.officers import build_moderator, build_officer, build_readers
@@ -12,7 +21,6 @@ from server.debate.commands.phases import (
     add_last_phases,
     asks_for_ballots,
     build_custom_phases,
-    find_ballot_mode,
 )
 from server.debate.commands.positions import build_framing, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
@@ -23,8 +31,10 @@ from server.debate.facts.config import (
     Breakpoint,
     Debater,
     Document,
+    EffortLevel,
     JudgePanel,
     Moderator,
+    Officer,
     Phase,
     Price,
     Window,
@@ -59,21 +69,27 @@ def open_debate(
     models: Sequence[str],
     seed: int,
     find_price: Callable[[str], Price] | None = None,
+    effort: EffortLevel = "standard",
 ) -> Opened:
     """Return the setup of the requested debate, with prices.
 
     `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or
-    the same in reverse order. `seed` applies where the request has none. `find_price`: in USD per token.
+    the same in reverse order. `seed` and `effort` apply where the request has none; less effort than that is chosen
+    where the limits do not pay for it. `find_price`: in USD per token.
 
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
     """
     known = ", ".join(FORMATS)
     require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
-    setup = plan_debate(request, models, seed, find_price)
-    if setup.ballots != "none" and not asks_for_ballots(request.options) and not pays_for_all(Debate(setup)):
-        without = request.options.model_copy(update={"ballots": "none"})
-        setup = plan_debate(request.model_copy(update={"options": without}), models, seed, find_price)
+    given = request.options.effort
+    for level in [given] if given else list_levels(effort):
+        setup = plan_debate(request, models, seed, find_price, level)
+        if pays_for_all(Debate(setup)):
+            break
+    if setup.effort and level != (given or effort):
+        lowered = setup.effort.model_copy(update={"instead_of": effort})
+        setup = setup.model_copy(update={"effort": lowered})
     first = next(phase for phase in setup.phases if phase.is_talk)
     entered = build_phase_entered(Debate(setup), first, None)
     reason = find_round_shortfall(Debate(setup), entered, before=setup.needs_framing)
@@ -86,24 +102,25 @@ def plan_debate(
     models: Sequence[str],
     seed: int,
     find_price: Callable[[str], Price] | None,
+    level: EffortLevel,
 ) -> Opened:
-    setup = build_setup(request, FORMATS[request.format], models, seed)
+    setup = build_setup(request, models, seed, level)
     check_setup(setup, request.options)
     setup = add_voting(setup, request.options.voting)
     return add_prices(setup, find_price)
 
 
-def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed: int) -> Opened:
-    options, limits = request.options, request.options.limits
+def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level: EffortLevel) -> Opened:
+    row, options, limits = FORMATS[request.format], request.options, request.options.limits
+    models = mix_families(models) if PRESETS[level].is_thorough else models
     debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
-    used = {debater.model for debater in debaters}
+    used = tuple(dict.fromkeys(debater.model for debater in debaters))
     pool = [model for model in models if model not in used] or models[::-1]
     moderator = build_moderator(options, row, pool)
-    ballots = find_ballot_mode(options, row, used)
+    ballots = (options.ballots or "blind") if asks_for_ballots(options) else "none"
     phases = build_phases(options, row, moderator)
     phases = add_last_phases(phases, has_ballots=ballots != "none", has_baseline=options.baseline)
-    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-    panel = build_panel(options.judges or requests.JudgesInput(), row, phases, pool)
+    panel = build_panel(options.judges or requests.JudgesInput(), phases, rank_judges(models, used))
     setup = Opened(
         question=request.question,
         format=row.name,
@@ -116,20 +133,19 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         seed=options.seed or seed,
         documents=build_documents(request.documents),
         instructions=options.instructions,
-        turn_timeout=limits.turn_timeout,
-        turn_words=limits.max_turn_words,
-        max_turn_tokens=limits.max_turn_tokens or row.max_turn_tokens,
+        **build_turn_limits(limits, row),
         run=request.run,
         tags=tuple(options.tags),
         brief=row.brief,
         moderator=moderator,
         **build_readers(options, pool),
-        synthesizer=build_officer(options.synthesizer, pool) if has_deliverable else None,
+        synthesizer=build_synthesizer(options, phases, pool),
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
         skip_if_agreed=options.skip_if_agreed,
         **build_escalation(options.mirror),
-        stop=("off" if ballots == "none" else row.stop) if options.stop is None else options.stop,
+        effort=build_effort(request, level, (*used, *models)),
+        stop=options.stop or "off",
         handoff=options.handoff,
         counting="" if options.phases else row.counting,
         max_turns=limits.max_turns or (row.default_turns and (request.max_rounds or row.default_turns)),
@@ -137,11 +153,32 @@ def build_setup(request: DebateRequest, row: Format, models: Sequence[str], seed
         limits=requests.build_limits(limits),
         pause_when=build_breakpoints(options.pause_when),
         on_window=options.on_window,
-        hidden_from_client=tuple(dict.fromkeys(options.visibility.hide_from_client)),
-        hidden_from_seats=tuple(dict.fromkeys(options.visibility.hide_from_seats)),
+        **build_visibility(options),
         **build_framing(request, models, panel),
     )
+    setup = apply_effort(setup, level)
     return setup.model_copy(update={"labels": label_debaters(setup, debaters)})
+
+
+def build_turn_limits(limits: requests.LimitsInput, row: Format) -> dict[str, int]:
+    return {
+        "turn_timeout": limits.turn_timeout,
+        "turn_words": limits.max_turn_words,
+        "max_turn_tokens": limits.max_turn_tokens or row.max_turn_tokens,
+    }
+
+
+def build_synthesizer(options: OptionsInput, phases: Sequence[Phase], pool: Sequence[str]) -> Officer | None:
+    has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+    return build_officer(options.synthesizer, pool) if has_deliverable else None
+
+
+def build_visibility(options: OptionsInput) -> dict[str, Any]:
+    hidden = options.visibility
+    return {
+        "hidden_from_client": tuple(dict.fromkeys(hidden.hide_from_client)),
+        "hidden_from_seats": tuple(dict.fromkeys(hidden.hide_from_seats)),
+    }
 
 
 def check_setup(setup: Opened, options: OptionsInput) -> None:
@@ -206,7 +243,11 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     models = tuple(dict.fromkeys((*find_models(setup), *setup.fallback_models)))
     prices = tuple(map(find_price, models)) if find_price else ()
     check_prices_known(setup.limits, models, prices)
-    return setup.model_copy(update={"prices": prices})
+    effort = setup.effort
+    if effort and find_price:
+        priced = tuple(find_price(price.model) for price in effort.models)
+        effort = effort.model_copy(update={"models": priced})
+    return setup.model_copy(update={"prices": prices, "effort": effort})
 
 
 def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
@@ -318,12 +359,11 @@ def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None
     return phases
 
 
-def build_panel(
-    judges: requests.JudgesInput, row: Format, phases: Sequence[Phase], models: Sequence[str]
-) -> JudgePanel:
+def build_panel(judges: requests.JudgesInput, phases: Sequence[Phase], models: Sequence[str]) -> JudgePanel:
+    """The judges as requested; one, where their number is left to the effort."""
     pool = judges.models or models
     has_judges = any(phase.participants == "judges" for phase in phases)
-    count = (judges.count or len(judges.models) or row.default_judges) if has_judges else 0
+    count = (judges.count or len(judges.models) or 1) if has_judges else 0
     models = [pool[index % len(pool)] for index in range(count)]
     return JudgePanel(**judges.model_dump(exclude={"count"}) | {"models": models})
 

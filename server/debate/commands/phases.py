@@ -1,10 +1,10 @@
 """Custom phases: the phases that a caller lists, checked. Errors name the phase."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, PHASES, Format, choose_unique_name
+from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, PHASES, choose_unique_name
 from server.debate.commands.requests import OptionsInput, PhaseInput
-from server.debate.facts.config import EMBEDDED, BallotMode, Block, Order, Phase
+from server.debate.facts.config import Block, Order, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import find_block
@@ -82,16 +82,6 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     after = phases.index(last) + 1
     changes = {"name": choose_unique_name("closing", phases), "closes_talk": True}
     return (*phases[:after], PHASES["closing"].model_copy(update=changes), *phases[after:])
-
-
-def find_ballot_mode(options: OptionsInput, row: Format, models: Collection[str]) -> BallotMode:
-    """As requested, or what other options need, else the format's. `models`: those of the debaters.
-
-    Ballots of the embedded model mean nothing: where all are its own, none are asked for unasked.
-    """
-    if asks_for_ballots(options):
-        return options.ballots or "blind"
-    return "none" if {*models} == {EMBEDDED} else row.ballots
 
 
 def asks_for_ballots(options: OptionsInput) -> bool:

@@ -17,6 +17,7 @@ from server.debate.facts.config import (
     BlockUntil,
     Breakpoint,
     DebaterTask,
+    EffortLevel,
     HandoffMode,
     Limits,
     OnWindow,
@@ -338,6 +339,7 @@ class OptionsInput(Input):
     observer: Annotated[bool | ObserverInput, Field(description="Marks rhetoric")] = False
     synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
     output_schema: SchemaDocument | None = None
+    effort: Annotated[EffortLevel | None, Field(description="Presets what is left out here")] = None
     ballots: BallotMode | None = None
     skip_if_agreed: bool = False
     mirror: MirrorChoice = False

@@ -13,6 +13,8 @@ OnWindow = Literal["refuse", "warn"]
 HandoffMode = Literal["structured", "tool", "text"]
 Brief = Literal["advocate", "panel"]
 BallotMode = Literal["none", "blind", "rounds"]
+EffortLevel = Literal["quick", "standard", "assured"]
+PresetOption = Literal["debaters", "ballots", "stop", "judges", "mirror", "baseline"]
 StopMode = Literal["off", "report", "on"]
 MirrorMode = Literal["off", "on", "if_contested"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
@@ -225,6 +227,15 @@ class Price(Fact):
     model: str
     input: Dollars = ""
     output: Dollars = ""
+
+
+class Effort(Fact):
+    """How much is asked of a debate, by a preset over the options that nobody gave."""
+
+    level: EffortLevel
+    open: tuple[PresetOption, ...] = ()  # the options that were left to the preset
+    instead_of: EffortLevel | Literal[""] = ""  # the level that the limits do not pay for
+    models: tuple[Price, ...] = ()  # those that seats are drawn from, with their prices
 
 
 class Window(Fact):

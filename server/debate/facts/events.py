@@ -85,6 +85,7 @@ class Opened(Fact):
     observer: config.Observer | None = None
     synthesizer: config.Officer | None = None
     ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
+    effort: config.Effort | None = None  # what was left to a preset, and which one
     stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
     skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
     mirror: config.MirrorMode = "off"  # whether the debate is held again with the stances swapped

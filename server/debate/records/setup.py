@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
+from server.debate.commands.effort import list_levels
 from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
 from server.debate.commands.open import (
     MAX_BLOCK_ROUNDS,
@@ -37,6 +38,9 @@ DEBATE_ID = re.compile("[2-9a-hjkmnp-z]{12}")
 """An id as this server makes them."""
 
 MAX_PHASES = 15  # twelve of a caller's, the closing round, the deliverable and the baseline
+
+MOST_MODELS = 2 * MAX_DEBATERS
+"""Those that debates can be given, and each debater's own."""
 
 HASH = re.compile("[0-9a-f]{64}")
 NO_OPTIONS = requests.OptionsInput()
@@ -67,6 +71,7 @@ def check_opened(setup: Opened) -> None:
         check_prompt_functions(setup)
         check_origin(setup)
         check_ledger(setup)
+        check_effort(setup)
         check_voting(setup)
         if setup.output_schema:
             is_compact = check_schema(json.loads(setup.output_schema)) == setup.output_schema
@@ -233,6 +238,18 @@ def check_origin(setup: Opened) -> None:
     names = {debater.name for debater in setup.debaters}
     is_debate = DEBATE_ID.fullmatch(setup.forked_from) and HASH.fullmatch(setup.forked_hash)
     require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")
+
+
+def check_effort(setup: Opened) -> None:
+    """Check that the effort is one that could be asked for. What it chose is checked as what anybody chooses is."""
+    effort = setup.effort
+    if effort is None:
+        return
+    models = [price.model for price in effort.models]
+    is_fit = all(models) and len(set(models)) == len(models) <= MOST_MODELS
+    require(is_fit and len(set(effort.open)) == len(effort.open), "effort: its options or models do not fit.")
+    is_less = effort.level in list_levels(effort.instead_of)[1:] if effort.instead_of else True
+    require(is_less, "effort: it is not less than the one that the limits do not pay for.")
 
 
 def check_ledger(setup: Opened) -> None:

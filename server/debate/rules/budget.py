@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import (
     count_waves,
     joins_final_wave,
@@ -329,17 +328,6 @@ def call_deadline(debate: Debate, elapsed: ElapsedTime) -> Deadline:
     return min(round_deadline, debate_deadline(debate, elapsed), key=lambda bound: bound.seconds_left)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The expected total of a debate as (low, high). Costs in USD are "" where a price is unknown."""
-
-    calls: int
-    caller_turns: int
-    input_tokens: tuple[int, int]
-    output_tokens: tuple[int, int]
-    cost_usd: tuple[str, str]
-
-
 def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     """Number of answers of the whole debate, if none fails and the talk does not end early.
 
@@ -373,28 +361,3 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
         + leading
         + deciding
     )
-
-
-def estimate(debate: Debate) -> Estimate:
-    """Estimate from rounds and seats, with answers of 100 to 400 tokens and prompts that grow with them.
-
-    A baseline takes as much again.
-    """
-    calls = count_expected_answers(debate, of_models=True)
-    caller_turns = count_expected_answers(debate) - calls
-    first, _ = estimate_next_call(Debate(debate.setup))
-    low, high = ((calls * first + answer * calls * calls // 2, answer * calls) for answer in (100, 400))
-    if any(phase.is_baseline for phase in debate.setup.phases):
-        calls += min(sum(low) // (first + 100), MOST_SAMPLES)
-        low, high = ((2 * read, 2 * written) for read, written in (low, high))
-    costs = (estimate_cost(debate, low), estimate_cost(debate, high))
-    return Estimate(calls, caller_turns, (low[0], high[0]), (low[1], high[1]), costs)
-
-
-def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
-    """USD at the mean price of the models; "" where a price is unknown."""
-    prices = [price for price in debate.prices if price.model != CALLER]
-    if not prices or any(not price.input for price in prices):
-        return ""
-    each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in prices]
-    return f"{(sum(each, Decimal(0)) / len(each)).quantize(Decimal('0.0001')):f}"

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
@@ -16,7 +15,6 @@ from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quo
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, place_turns
-from server.debate.rules.budget import estimate
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import has_callers_seat
@@ -300,7 +298,7 @@ def summarize_talk(found: Report) -> str:
     if found.status in ("concluded", "truncated"):
         parts.append(f"The talk ended: {format_heading(END_REASONS.get(found.reason, found.reason))}.")
     parts.append(origin_line(found.mirror_of, found.forked_from, found.forked_at_round))
-    return " ".join(filter(None, [*parts, found.cost]))
+    return " ".join(filter(None, [*parts, found.cost, found.effort, found.more]))
 
 
 def format_deliverable(text: str) -> str:
@@ -317,24 +315,6 @@ def format_deliverable(text: str) -> str:
 def section(title: str, lines: Iterable[str]) -> list[str]:
     items = [f"- {disarm_markup(clean_line(line))}" for line in lines]
     return [f"\n**{title}**", *items] if items else []
-
-
-def estimate_line(debate: Debate) -> str:
-    """The estimated calls, tokens and cost of the whole debate in a sentence."""
-    found = estimate(debate)
-    written = f"{format_count(found.caller_turns, 'turn')} of the caller" if found.caller_turns else ""
-    if not found.calls:
-        return f"Estimate: no calls, {written}."
-    asked = ", ".join(filter(None, (format_count(found.calls, "call"), written)))
-    least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
-    minimum, maximum = found.cost_usd
-    if unknown := [price.model for price in debate.prices if not price.input]:
-        price = f"the price of {', '.join(unknown)} is unknown"
-    elif not maximum:
-        price = "price unknown"
-    else:
-        price = f"${minimum} to ${maximum}" if Decimal(maximum) else "free of charge"
-    return f"Estimate: {asked}, {least:,} to {most:,} tokens, {price}."
 
 
 def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str:

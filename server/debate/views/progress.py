@@ -1,16 +1,22 @@
-"""How far a debate is: the answers there are, of those that are expected, and who is being asked."""
+"""How far a debate is: the answers there are, of those that are expected, who is asked, and what all will take."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
+from server.debate.commands.effort import estimate, estimate_levels
 from server.debate.facts.state import Debate
+from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.decide import pending_calls
 
 AnswerKey = tuple[int, str, int]
 """(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""
+
+MOST_SECONDS = 120
+"""Times above this are told in minutes."""
 
 MAX_NAMES = 4  # in a report
 
@@ -69,3 +75,37 @@ def format_seats(seats: Iterable[str]) -> str:
     if len(names) > MAX_NAMES:
         names = [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def estimate_line(debate: Debate) -> str:
+    """What the whole debate is likely to take: calls, time, tokens and cost; and with the other levels of effort."""
+    found = estimate(debate)
+    written = f"{format_count(found.caller_turns, 'turn')} of the caller" if found.caller_turns else ""
+    if not found.calls:
+        return f"Estimate: no calls, {written}."
+    asked = ", ".join(filter(None, (format_count(found.calls, "call"), written)))
+    least, most = (sum(pair) for pair in zip(found.input_tokens, found.output_tokens, strict=True))
+    price = format_cost(found.cost_usd)
+    if unknown := [price.model for price in debate.prices if not price.input]:
+        price = f"the price of {', '.join(unknown)} is unknown"
+    twice = {True: ", twice that with its mirror", False: ""}
+    own = f"Estimate: {asked}, {format_seconds(found.seconds)}, {least:,} to {most:,} tokens, {price}"
+    own += f"{twice[found.may_double]}."
+    others = [
+        f"{level} {format_count(other.calls, 'call')}, {format_seconds(other.seconds)}, "
+        f"{format_cost(other.cost_usd)}{twice[other.may_double]}"
+        for level, other in estimate_levels(debate.setup).items()
+    ]
+    return f"{own} Other efforts: {'; '.join(others)}." if others else own
+
+
+def format_seconds(seconds: tuple[int, int]) -> str:
+    low, high = seconds
+    return f"{low} to {high} s" if high <= MOST_SECONDS else f"{low / 60:.1f} to {high / 60:.1f} min"
+
+
+def format_cost(cost_usd: tuple[str, str]) -> str:
+    low, high = cost_usd
+    if not high:
+        return "price unknown"
+    return f"${low} to ${high}" if Decimal(high) else "free of charge"

@@ -16,6 +16,7 @@ from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
+from server.debate.commands.effort import describe_effort, describe_more
 from server.debate.documents.report import Claims, build_claims
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
@@ -118,6 +119,8 @@ class Report(Verdict):
         str, Field(description="Calls, tokens and cost so far, without a fork's inherited rounds")
     ]
     cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
+    effort: Annotated[str, Field(description="The level, and what it chose")]
+    more: Annotated[str, Field(description="What more effort would bring")]
     mirror_of: Annotated[str, Field(description="The debate whose mirror it is")]
     forked_from: str
     forked_at_round: int
@@ -266,6 +269,8 @@ def build_report(debate: Debate) -> Report:
         turn_count=len(debate.turns),
         cost=cost,
         cost_usd=cost_usd,
+        effort=describe_effort(setup),
+        more=describe_more(debate),
         mirror_of=setup.mirror_of,
         forked_from=setup.forked_from,
         forked_at_round=setup.forked_at_round,

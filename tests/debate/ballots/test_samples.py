@@ -19,6 +19,7 @@ from server.debate.ballots.samples import (
     find_plurality,
     pool_samples,
 )
+from server.debate.commands.effort import estimate
 from server.debate.commands.submit import build_submission
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.config import CALLER
@@ -26,7 +27,6 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted, Usage
 from server.debate.records.setup import check_phases
 from server.debate.replies.extract import Reply
-from server.debate.rules.budget import estimate
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import IllegalEvent
 from server.debate.views.markdown import render_verdict

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
+from server.debate.commands.effort import estimate
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
@@ -13,7 +14,6 @@ from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted
 from server.debate.facts.interventions import TurnRetracted
-from server.debate.rules.budget import estimate
 from server.debate.rules.decide import pending_calls
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.events import build_event_page

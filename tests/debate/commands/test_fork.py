@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.state import build_state
-from server.debate.views.warnings import find_verdict_warnings
+from server.debate.views.warnings import find_setup_warnings, find_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

@@ -11,11 +11,11 @@ from server.debate.commands.open import (
     open_debate,
 )
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
-from server.debate.commands.setup_warnings import find_setup_warnings
-from server.debate.facts.config import Debater, Document, JudgePanel
+from server.debate.facts.config import Debater, Document, Effort, JudgePanel, Price
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import LABEL_WORDS
+from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import build_debaters, build_request, build_setup
 
 pytestmark = pytest.mark.requirement("C1")
@@ -43,6 +43,11 @@ def test_a_question_is_enough() -> None:
         judges=JudgePanel(models=("m",), both_orders=True, anonymize=True, shuffle=True),
         max_rounds=2,
         seed=5,
+        effort=Effort(
+            level="quick",
+            open=("debaters", "ballots", "stop", "judges", "mirror", "baseline"),
+            models=(Price(model="m"),),
+        ),
     )
 
 
@@ -90,6 +95,11 @@ def test_every_requested_option_is_in_the_setup() -> None:
         max_turn_tokens=99,
         run=True,
         tags=("x", "y"),
+        effort=Effort(
+            level="quick",
+            open=("debaters", "ballots", "stop", "mirror", "baseline"),
+            models=tuple(Price(model=model) for model in ("m", "b", "a")),
+        ),
     )
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import is_talk_over
-from server.debate.commands.setup_warnings import find_setup_warnings
+from server.debate.commands.effort import estimate
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.rules.budget import estimate
 from server.debate.views.verdict import build_verdict
+from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import (
     DebateSimulation,
     Script,

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.effort import estimate
 from server.debate.commands.open import open_debate
-from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
 from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
-from server.debate.rules.budget import compute_spending, estimate
+from server.debate.rules.budget import compute_spending
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.compare import build_comparison
@@ -20,7 +20,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import build_state, framing_line
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import find_verdict_warnings
+from server.debate.views.warnings import find_setup_warnings, find_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

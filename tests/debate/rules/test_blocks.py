@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import is_talk_over
+from server.debate.commands.effort import estimate
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load
 from server.debate.facts.state import Debate
-from server.debate.rules.budget import estimate
 from server.debate.rules.decide import Call, Record, decide
 from server.debate.rules.transitions import replay
 from server.debate.views.markdown import render_transcript

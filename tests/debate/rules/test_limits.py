@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.effort import estimate
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
 from server.debate.facts.config import Limits, Price
@@ -18,12 +19,12 @@ from server.debate.rules.budget import (
     ElapsedTime,
     compute_remaining,
     compute_spending,
-    estimate,
     reserved_for_verdict,
 )
 from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending_calls
 from server.debate.views.events import build_interventions
-from server.debate.views.markdown import estimate_line, render_verdict
+from server.debate.views.markdown import render_verdict
+from server.debate.views.progress import estimate_line
 from server.debate.views.state import status_reason
 from tests.support.simulation import (
     DebateSimulation,
@@ -230,15 +231,15 @@ class TestEstimates:
         assert Decimal(0) < Decimal(low) < Decimal(high)
 
     def test_it_is_told_in_a_sentence_that_never_takes_the_unknown_for_nothing(self) -> None:
-        assert estimate_line(Debate(build_setup())).endswith("tokens, price unknown.")
+        assert "tokens, price unknown. Other efforts: " in estimate_line(Debate(build_setup()))
         known = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0.00001"))
         assert "$0." in estimate_line(Debate(known))
         free = open_debate(build_request(), models=["m"], seed=1, find_price=priced("0"))
-        assert estimate_line(Debate(free)).endswith("tokens, free of charge.")
+        assert "tokens, free of charge. Other efforts: " in estimate_line(Debate(free))
         unknown = open_debate(
             build_request(), models=["m"], seed=1, find_price=lambda name: Price(model=name)
         )
-        assert estimate_line(Debate(unknown)).endswith("the price of m is unknown.")
+        assert "the price of m is unknown. Other efforts: " in estimate_line(Debate(unknown))
 
 
 class TestRaisingThem:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.config import Moderator
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("C2")

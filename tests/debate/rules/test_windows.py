@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.commands.open import add_windows
-from server.debate.commands.setup_warnings import find_setup_warnings
 from server.debate.facts.config import Window
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Usage
@@ -25,7 +24,7 @@ from server.debate.rules.windows import (
     find_unread_prompt,
 )
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import failure_lines
+from server.debate.views.warnings import failure_lines, find_setup_warnings
 from tests.support.simulation import ScriptAnswer, build_setup, default_script, render_finding, simulate
 
 pytestmark = pytest.mark.requirement("N23")

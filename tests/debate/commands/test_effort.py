@@ -1,0 +1,238 @@
+"""Effort: what a preset chooses of the options that nobody gave, and what a debate with each level takes."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.commands.effort import PRESETS, describe_effort, describe_more, estimate, estimate_levels
+from server.debate.commands.formats import FORMATS
+from server.debate.commands.open import open_debate
+from server.debate.commands.requests import DebateRequest
+from server.debate.facts.config import LedgerExtract, Price, Standing
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Opened
+from server.debate.facts.state import Debate
+from server.debate.records.setup import check_opened
+from server.debate.views.markdown import render_verdict
+from server.debate.views.progress import estimate_line
+from tests.support.simulation import simulate, task_script
+
+pytestmark = pytest.mark.requirement("N1", "N10")
+
+SIDES = [{"name": "Ada", "stance": "ship"}, {"name": "Ben", "stance": "wait"}]
+FIVE = ["openai/a", "openai/b", "anthropic/c", "gemini/d", "mistral/e", "xai/f"]
+
+
+def plan(models: list[str], level: str = "", **asked: Any) -> Opened:
+    options = {**({"effort": level} if level else {}), **asked.pop("options", {})}
+    request = {"question": "Ship it?", "debaters": SIDES, "options": options, **asked}
+    return open_debate(
+        DebateRequest.model_validate(request),
+        models=models,
+        seed=1,
+        find_price=lambda model: Price(model=model, input="0.000001", output="0.000002"),
+    )
+
+
+def has_baseline(setup: Opened) -> bool:
+    return any(phase.is_baseline for phase in setup.phases)
+
+
+@pytest.mark.parametrize(
+    ("level", "ballots", "stop", "judges", "baseline"),
+    [
+        ("quick", "none", "off", ("anthropic/c",), False),
+        ("standard", "blind", "on", ("anthropic/c", "gemini/d", "mistral/e"), False),
+        ("", "blind", "on", ("anthropic/c", "gemini/d", "mistral/e"), False),
+        ("assured", "rounds", "on", ("gemini/d", "mistral/e", "xai/f", "openai/b", "anthropic/c"), True),
+    ],
+)
+def test_a_level_chooses_ballots_judges_and_more(
+    level: str, ballots: str, stop: str, judges: tuple[str, ...], baseline: bool
+) -> None:
+    setup = plan(FIVE, level)
+    assert (setup.ballots, setup.stop, setup.judges.models) == (ballots, stop, judges)
+    assert setup.judges.both_orders
+    assert has_baseline(setup) == baseline
+    assert setup.effort is not None
+    assert setup.effort.level == (level or "standard")
+    check_opened(setup)
+
+
+def test_debaters_of_an_assured_debate_are_of_different_families_where_there_are() -> None:
+    models = [debater.model for debater in plan(FIVE, "assured").debaters]
+    assert models == ["openai/a", "anthropic/c"]
+    assert [debater.model for debater in plan(FIVE[:2], "assured").debaters] == FIVE[:2]
+    own = plan(FIVE, "assured", debaters=[{**side, "model": "openai/b"} for side in SIDES])
+    assert {debater.model for debater in own.debaters} == {"openai/b"}
+
+
+@pytest.mark.parametrize("level", PRESETS)
+def test_whatever_an_option_says_wins(level: str) -> None:
+    given = {"ballots": "blind", "stop": "off", "judges": {"models": ["x/1", "x/1"]}, "baseline": False}
+    setup = plan(FIVE, level, options=given)
+    assert (setup.ballots, setup.stop, setup.judges.models) == ("blind", "off", ("x/1", "x/1"))
+    assert not has_baseline(setup)
+    assert plan(FIVE, level, options={"skip_if_agreed": True}).ballots == "blind"
+    assert plan(FIVE, level, options={"stop": "on"}).ballots == "blind"
+    counted = plan(FIVE[:3], level, options={"judges": {"count": 4}}).judges.models
+    assert len(counted) == 4
+    assert len({*counted}) == 3
+    once = plan(FIVE, level, options={"judges": {"both_orders": False}}).judges
+    assert (once.both_orders, once.models) == (False, plan(FIVE, level).judges.models)
+    assert has_baseline(plan(FIVE, level, options={"baseline": True}))
+
+
+@pytest.mark.parametrize(
+    ("models", "judges"),
+    [
+        (["a/x"], ("a/x",)),
+        (["a/x", "a/x"], ("a/x",)),
+        (["a/x", "b/y"], ("b/y", "a/x")),
+        (["caller"], ("caller",)),
+        (["caller", "b/y"], ("b/y",)),
+        (["local"], ("local",)),
+        (["local", "b/y"], ("b/y",)),
+    ],
+)
+def test_judges_are_the_different_models_there_are_that_can_judge(
+    models: list[str], judges: tuple[str, ...]
+) -> None:
+    assert plan(models).judges.models == judges
+
+
+@pytest.mark.parametrize("level", PRESETS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_level_of_every_format_is_held_as_estimated(name: str, level: str) -> None:
+    setup = plan(FIVE, level, format=name)
+    check_opened(setup)
+    at = simulate(setup, task_script({}))
+    found = estimate(at.debate)
+    at.play()
+    assert at.status == "concluded"
+    assert len(at.debate.judgments) == 2 * len(setup.judges.models) * (name != "oxford")
+    asked = [call for call, _ in at.calls_made if call.slot_index < 200]  # without the baseline
+    planned = estimate(Debate(setup.model_copy(update={"phases": drop_baseline(setup)}))).calls
+    assert len(asked) == planned <= found.calls
+
+
+def drop_baseline(setup: Opened) -> tuple[Any, ...]:
+    return tuple(phase for phase in setup.phases if not phase.is_baseline)
+
+
+def test_an_audience_is_as_large_as_the_format_has_it() -> None:
+    assert {len(plan(FIVE, level, format="oxford").judges.models) for level in PRESETS} == {3}
+
+
+def test_the_estimate_names_calls_time_and_money_of_all_three() -> None:
+    setup = plan(FIVE)
+    told = estimate_line(Debate(setup))
+    assert told.startswith("Estimate: 14 calls, 9 to 60 s, ")
+    assert "quick 6 calls, 9 to 60 s, $" in told
+    assert "assured " in told
+    levels = estimate_levels(setup)
+    assert levels["quick"] == estimate(Debate(plan(FIVE, "quick")))
+    assert levels["quick"].calls < 14 < levels["assured"].calls
+    assert estimate_levels(setup.model_copy(update={"effort": None})) == {}
+
+
+@pytest.mark.parametrize("level", PRESETS)
+def test_turns_that_prompts_quote_are_estimated_where_they_are_quoted(level: str) -> None:
+    """Steps and quotations are those of the debate as it is held."""
+    setup = plan(["a/x", "b/y"], level, options={"baseline": False, "stop": "off"})
+    at = simulate(setup, task_script({}))
+    found = estimate(at.debate)
+    at.play()
+    turns = {"quick": (2 * 0 + 2 * 2, 2 * 4), "standard": (4, 4 * 4 + 2 * 4), "assured": (4, 2 * 2 + 6 * 4)}
+    quoted = sum(turns[level])
+    low, high = found.input_tokens
+    assert high - low == quoted * 300
+    assert len(at.calls_made) == found.calls
+
+
+def test_less_effort_is_chosen_where_the_limits_do_not_pay_for_it_and_that_is_told() -> None:
+    setup = plan(FIVE, options={"limits": {"max_calls": 13}})
+    assert (setup.ballots, len(setup.judges.models)) == ("none", 1)
+    assert describe_effort(setup) == (
+        "Effort quick: no private ballots, 1 judge (anthropic/c). The limits do not pay for standard."
+    )
+    check_opened(setup)
+    asked_for = plan(FIVE, "standard", options={"limits": {"max_calls": 13}})
+    assert len(asked_for.judges.models) == 3
+    assert "do not pay" not in describe_effort(asked_for)
+    with pytest.raises(InvalidRequestError, match="one round of talk"):
+        plan(FIVE, options={"limits": {"max_calls": 3}})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"open": ("ballots", "ballots")},
+        {"instead_of": "quick"},
+        {"models": (Price(model="a"), Price(model="a"))},
+        {"models": (Price(model=""),)},
+    ],
+)
+def test_an_effort_that_nobody_could_ask_for_is_refused(changes: dict[str, Any]) -> None:
+    setup = plan(FIVE)
+    assert setup.effort is not None
+    altered = setup.model_copy(update={"effort": setup.effort.model_copy(update=changes)})
+    with pytest.raises(InvalidRequestError, match="effort"):
+        check_opened(altered)
+
+
+@pytest.mark.parametrize(
+    ("models", "level", "told"),
+    [
+        (
+            ["a/x"],
+            "quick",
+            (
+                "More would come of a second model: the errors of one are alike, however often it judges (right in "
+                "75 %; two different judges who decide: 83 %), on recorded judgments of other models; effort=standard "
+                "also asks what they hold in private."
+            ),
+        ),
+        (["a/x"], "standard", "More would come of a second model: the errors of one are alike"),
+        (
+            ["a/x", "b/y"],
+            "quick",
+            "More would come of effort=standard: 2 different judges (who decide right in 83 %",
+        ),
+        (
+            FIVE,
+            "quick",
+            "More would come of effort=standard: 3 different judges (who decide right in 89 %; one in 75 %)",
+        ),
+        (["a/x", "b/y"], "standard", ""),
+        (FIVE, "assured", ""),
+        (["local"], "quick", ""),
+    ],
+)
+def test_a_result_of_little_effort_says_what_more_would_bring(
+    models: list[str], level: str, told: str
+) -> None:
+    at = simulate(plan(models, level), task_script({})).play()
+    found = describe_more(at.debate)
+    assert found.startswith(told) if told else not found
+    assert found in render_verdict(at.debate)
+    assert "\n" not in found
+
+
+def test_shares_of_recorded_judgments_are_not_told_of_judges_with_a_record_or_one_reading() -> None:
+    one = LedgerExtract(
+        position=1,
+        standings=(Standing(judge="b/y", asked=9, consistent=9, right=8, wrong=1, weight="154/100"),),
+    )
+    known = plan(["a/x", "b/y"], "quick").model_copy(update={"ledger": one})
+    once = plan(["a/x", "b/y"], "quick", options={"judges": {"both_orders": False}})
+    for setup in (known, once):
+        told = describe_more(simulate(setup, task_script({})).play().debate)
+        assert told == (
+            "More would come of effort=standard: 2 different judges; effort=standard also asks what they hold "
+            "in private."
+        )
+    chosen = plan(["a/x", "b/y"], "quick", options={"judges": {"models": ["c/z", "d/w"]}})
+    assert describe_more(simulate(chosen, task_script({})).play().debate) == (
+        "More would come of effort=standard: what the models hold in private, before and after the talk."
+    )
