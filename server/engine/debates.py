@@ -221,7 +221,7 @@ class DebateManager:
         if hold and setup.needs_framing:
             self._held[snapshot.id] = anyio.Event()
         elif setup.run:
-            self._driver.ensure_running(snapshot, TO_END)
+            self._driver.ensure_running(snapshot, TO_END, is_new=True)
         if setup.needs_framing:
             self._driver.ensure_running(snapshot, 0)
         return snapshot

@@ -44,14 +44,17 @@ class DebateDriver:
         if run := self.runs.get(snapshot.id):
             run.update(snapshot)
 
-    def ensure_running(self, snapshot: DebateSnapshot, through_round: float) -> Run:
-        """The run of this debate: the one there is, which never gets shorter, or a new one."""
+    def ensure_running(self, snapshot: DebateSnapshot, through_round: float, *, is_new: bool = False) -> Run:
+        """The run of this debate: the one there is, which never gets shorter, or a new one.
+
+        `is_new`: it was just opened here, so that nobody has run it yet.
+        """
         if run := self.runs.get(snapshot.id):
             run.through_round = max(run.through_round, through_round)
             return run
         run = Run(snapshot, through_round, self.code.get(snapshot.id, NO_CODE))
         self.runs[snapshot.id] = run
-        self.task_group.start_soon(self.drive, run)
+        self.task_group.start_soon(self.drive, run, is_new)
         self.run_added.set()
         return run
 
@@ -84,19 +87,22 @@ class DebateDriver:
         self.code.clear()
         self.leases.expires_at.clear()
 
-    async def drive(self, run: Run) -> None:
+    async def drive(self, run: Run, is_new: bool) -> None:
         """Run a debate as far as requested. Raises nothing: errors are kept in `run.error`."""
         debate_id = run.snapshot.id
         try:
             with run.task_scope:
                 while not run.is_finished:
-                    if not await self.leases.acquire(debate_id):  # follow what the other process records
-                        await anyio.sleep(POLL_INTERVAL)
+                    if not await self.leases.acquire(debate_id):
+                        is_new = False
+                        await anyio.sleep(POLL_INTERVAL)  # follow what the other process records
                         await self.store.refresh(run.snapshot)
                         continue
                     with anyio.CancelScope() as run.lease_scope, suppress(LeaseLostError):
                         run.started_at = self.store.clock()
-                        run.update(await self.store.load(debate_id))
+                        if not is_new:  # whoever had the lease before may have recorded something
+                            run.update(await self.store.load(debate_id))
+                        is_new = False
                         await self.runner.run(run)
                         await self.mirrors.hold(run)
                     run.lease_scope = None
