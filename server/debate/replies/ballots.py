@@ -125,11 +125,13 @@ def read_amounts(debate: Debate, value: Mapping[Any, Any]) -> dict[str, Fraction
 def search_amounts(debate: Debate, call: Call, text: str) -> dict[str, Fraction]:
     """Amounts from text: beside labels, stances or names, or a list such as "70/20/10" in the order shown."""
     stances = {debater.name: debater.stance for debater in debate.setup.debaters}
+    folded = text.casefold()
     for words in (side_labels(debate), stances, {name: name for name in debate.names}):
+        present = [(name, word) for name, word in [*words.items(), ("", "none")] if word.casefold() in folded]
         for is_after in (True, False):
             found = {
                 name: amount
-                for name, word in [*words.items(), ("", "none")]
+                for name, word in present
                 if (amount := find_amount_beside(text, word, is_after=is_after)) is not None
             }
             if found.keys() - {""} and is_whole(sum(found.values())):
