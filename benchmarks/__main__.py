@@ -9,6 +9,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks stopping BELIEFS.csv
        python -m benchmarks rhetoric MODEL
        python -m benchmarks quotes DEBATES.jsonl.gz
+       python -m benchmarks mirrors [--debates N]
 """
 
 import sys
@@ -18,7 +19,7 @@ import anyio
 from benchmarks import compare, rows
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901  (a case for each command)
     match sys.argv[1:]:
         case ["--alone", name]:
             anyio.run(rows.measure_alone, name)
@@ -48,6 +49,10 @@ def main() -> None:
             from benchmarks.recorded import quotes  # noqa: PLC0415
 
             quotes.main(rest)
+        case ["mirrors", *rest]:
+            from benchmarks.recorded import mirrors  # noqa: PLC0415
+
+            mirrors.main(rest)
         case ["write", *names]:
             rows.check_names(names)
             rows.write_table(names or rows.USUAL)

@@ -51,6 +51,12 @@ PRINTED: dict[str, list[str]] = {
         "Effort standard: blind ballots before and after, 1 judge (scripted). 11 calls, ",
         "Effort assured: ballots each round, ",
     ],
+    "mirror": [
+        "Verdict: Leaning",
+        "The mirror agrees.",
+        "position +2.0, debater +0.0",
+        "in the mirror ",
+    ],
     "caller_seat": [
         "--- Script is told:",
         "Your position: ",

@@ -114,13 +114,11 @@ def describe_end(original: DebateSnapshot, mirror: DebateSnapshot) -> Event | No
         return Paused(cause="daily_budget", reason=paused.reason, until=paused.until)
     if paused and paused.cause == "request":
         return Paused(reason=PAUSED_ON_REQUEST) if paused.reason != WAITS else None
-    if paused or held.ended:
-        reason = (
-            paused.reason
-            if paused
-            else f"it ended without a verdict ({held.ended.reason})"
-            if held.ended
-            else ""
-        )
-        return MirrorSkipped(round=debate.round, cause="failed", reason=reason, spent=build_spent(held))
-    return None
+    if mirror.status == "running":
+        return None
+    reason = "a seat of it waits for its caller"
+    if paused:
+        reason = paused.reason
+    elif held.ended:
+        reason = f"it ended without a verdict: {held.ended.reason}"
+    return MirrorSkipped(round=debate.round, cause="failed", reason=reason, spent=build_spent(held))

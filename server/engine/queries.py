@@ -22,7 +22,7 @@ from storage.journal import StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
-ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position")
+ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position", "mirror_of")
 MAX_RELATIVES = 20  # of each debate whose forks are looked up
 MIN_PREFIX_LENGTH = 4
 MAX_MATCHES = 10
@@ -84,6 +84,7 @@ class DebateRow(BaseModel):
     """A debate in a list. Times are UTC, in ISO 8601; "" where there is no outcome or winner.
 
     `winner`: a debater's name. `position`: the beginning of what judges made of the others', in a synthesis.
+    `mirror_of`: the debate whose mirror it is.
     """
 
     debate_id: str
@@ -95,6 +96,7 @@ class DebateRow(BaseModel):
     winner: str
     winner_stance: str
     position: str
+    mirror_of: str
     tags: list[str]
     opened_at: str
     changed_at: str
@@ -147,4 +149,5 @@ def format_list_line(row: DebateRow) -> str:
     winner = quote_inline(position, MAX_WINNER_BYTES) if position else ""
     outcome = f", {row.outcome} {winner}".rstrip() if row.outcome else ""
     when = row.opened_at[:16].replace("T", " ")
-    return f"{row.debate_id}  {when}  {row.status}{outcome}: {quote_heading(row.question)}"
+    mirror = f", mirror of {row.mirror_of}" if row.mirror_of else ""
+    return f"{row.debate_id}  {when}  {row.status}{outcome}{mirror}: {quote_heading(row.question)}"

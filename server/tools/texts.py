@@ -102,5 +102,6 @@ def format_row(row: DebateRow) -> str:
     found = " ".join(filter(None, (row.outcome, row.winner, quote_heading(position) if position else "")))
     tags = f"tags: {', '.join(row.tags)}" if row.tags else ""
     when = f"opened {row.opened_at}, changed {row.changed_at}"
-    parts = (row.status, row.format, f"round {row.round}", found, tags, when)
+    mirror = f"mirror of {row.mirror_of}" if row.mirror_of else ""
+    parts = (row.status, row.format, mirror, f"round {row.round}", found, tags, when)
     return f"{row.debate_id}: {', '.join(filter(None, parts))}: {quote_heading(row.question)}"

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -344,3 +345,53 @@ async def test_a_fork_holds_a_mirror_of_its_own(tmp_path: Path) -> None:
     assert build_report(fork.debate).mirror.agrees
     assert of_mirror.debate.setup.mirror_of == ""
     assert JudgesAdded not in {type(entry.event) for entry in fork.entries}
+
+
+async def test_a_mirror_that_waits_for_a_caller_is_gone_on_without(tmp_path: Path) -> None:
+    async with engine(tmp_path / "db", Planted(worth={"build it": 6}, delay=0.05)) as manager:
+        started = await start_debate(manager, run=True, **describe_debate(mirror=True))
+        mirror_id = await wait_for_mirror(manager, started.id)
+        to_caller = InterventionRequest(to="judge 1", model="caller")
+        await manager.intervene(mirror_id, "replace_model", to_caller, actor="test")
+        with anyio.fail_after(10):
+            ended = await manager.follow(started.id, wait=10)
+
+    report = build_report(ended.debate)
+    assert (report.outcome, report.winner) == ("decided", "Ada")
+    assert "waits for its caller" in report.mirror.told
+
+
+async def test_the_budget_of_a_day_pauses_a_debate_with_its_mirror_until_tomorrow(tmp_path: Path) -> None:
+    now = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    planted = Planted(worth={"build it": 6})
+    async with engine(tmp_path / "db", planted, daily_calls=13, clock=lambda: now) as manager:
+        paused = await run_debate(manager, **describe_debate(mirror=True))
+        assert paused.debate.paused
+        assert paused.debate.paused.cause == "daily_budget"
+        now += timedelta(days=1)
+        with anyio.fail_after(10):
+            ended = await manager.follow(paused.id, wait=10)
+
+        assert build_report(ended.debate).mirror.agrees
+        assert len(await find_mirrors(manager)) == 1
+
+
+async def test_a_mirror_cut_by_its_budget_before_a_verdict_does_not_count(tmp_path: Path) -> None:
+    """What is left of the calls allowed as many as the debate took, but half of them fail in the mirror."""
+    planted = OftenEmptyInMirror(worth={"build it": 6})
+    ended, mirror = await hold(tmp_path / "db", planted, mirror=True, limits={"max_calls": 20})
+
+    assert mirror
+    assert mirror.debate.ended or mirror.debate.paused
+    report = build_report(ended.debate)
+    assert report.winner == "Ada"
+    assert compute_spending(ended.debate).calls <= 20
+
+
+class OftenEmptyInMirror(Planted):
+    def answer(self, model: str, request: Request) -> str:
+        ada = (
+            next(name for name, own in DEBATERS.items() if own == model) if model in DEBATERS.values() else ""
+        )
+        is_mirror = ada and request.prompt.summary.stance != STANCES[ada]
+        return " " if is_mirror and request.seed % 2 else super().answer(model, request)

@@ -327,8 +327,8 @@ def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str
     waits = has_callers_seat(debate)
     for event in new_events:
         match event:
-            case events.Opened():  # the parent's id finds the forks of a debate
-                parts += [event.question, *event.tags, event.forked_from]
+            case events.Opened():  # the id of a debate finds its forks and its mirror
+                parts += [event.question, *event.tags, event.forked_from, event.mirror_of]
                 parts += [format_debater(debater) for debater in event.debaters]
                 parts += [document.title for document in event.documents]
             case events.PositionsFramed():

@@ -1,0 +1,64 @@
+"""What is told of a mirror, while it is held and afterwards."""
+
+import pytest
+
+from server.debate.analysis.mirrors import build_mirror_report, describe_added_work, describe_escalation
+from server.debate.facts.escalation import MirrorOpened
+from tests.debate.rules.test_escalation import AGAINST, FOR, judge, play
+from tests.support.simulation import MIRROR_ID
+
+pytestmark = pytest.mark.requirement("N5")
+
+
+def test_while_more_is_asked_than_the_debate_itself_it_is_said_what() -> None:
+    at = play(judge(FOR, AGAINST, None), 2, mirror="if_contested", panel={"reserve": ["qwen/max"]})
+    added = next(event for event in at.events if event.kind == "judges_added")
+    assert describe_escalation(added) == "The judges leave it open: 1 judge more (qwen/max)."
+    assert describe_added_work(at.debate) == "The judges leave it open: 1 judge more (qwen/max)."
+
+    at.add_events(MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="contested"))
+    told = (
+        f"The mirror is held because the votes are contested: debate {MIRROR_ID}, with the stances swapped."
+    )
+    assert describe_added_work(at.debate) == told
+    assert build_mirror_report(at.debate).told == told
+    at.intervene("conclude")
+    at.play()
+    assert describe_added_work(at.debate) == ""
+    skipped = "No mirror counts: somebody concluded the debate while it was held."
+    assert build_mirror_report(at.debate).told == skipped
+    assert describe_escalation(at.debate.mirror) == skipped  # type: ignore[arg-type]
+
+
+def test_a_comparison_says_what_stayed_with_the_position() -> None:
+    at = play(judge(FOR, FOR, FOR), mirror=True)
+    mirror = at.play_mirror(judge(None, None, FOR))
+
+    report = build_mirror_report(at.debate)
+    assert mirror.debate.verdict
+    assert (report.debate_id, report.agrees) == (MIRROR_ID, False)
+    assert (report.position_effect, report.debater_effect) == (0.67, 1.33)
+    assert report.told.startswith(f"The mirror reversed it: {AGAINST}'s position was ahead there.")
+    assert "position +0.67, debater +1.33, of 3" in report.told
+    held = at.debate.mirror
+    assert held
+    assert describe_escalation(held) == f"The mirror, debate {MIRROR_ID}, was held; its votes count too."
+
+
+def test_a_mirror_without_a_winner_says_that_nobody_was_ahead() -> None:
+    at = play(judge(FOR, FOR, FOR), mirror=True)
+    at.play_mirror(judge(None, None, None))
+
+    assert build_mirror_report(at.debate).told.startswith("In the mirror nobody was ahead.")
+
+
+def test_a_debate_without_a_mirror_says_nothing_of_one() -> None:
+    at = play(judge(FOR, FOR, FOR))
+
+    assert build_mirror_report(at.debate).model_dump() == {
+        "debate_id": "",
+        "agrees": False,
+        "position_effect": 0.0,
+        "debater_effect": 0.0,
+        "told": "",
+    }
