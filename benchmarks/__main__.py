@@ -8,6 +8,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
        python -m benchmarks stopping BELIEFS.csv
        python -m benchmarks rhetoric MODEL
+       python -m benchmarks hollow [DEBATES]
        python -m benchmarks quotes DEBATES.jsonl.gz
        python -m benchmarks mirrors [--debates N]
 """
@@ -53,6 +54,10 @@ def main() -> None:  # noqa: C901  (a case for each command)
             from benchmarks.recorded import mirrors  # noqa: PLC0415
 
             mirrors.main(rest)
+        case ["hollow", *rest]:
+            from benchmarks.recorded import hollow  # noqa: PLC0415
+
+            hollow.main(rest)
         case ["write", *names]:
             rows.check_names(names)
             rows.write_table(names or rows.USUAL)

@@ -149,8 +149,17 @@ BUILT: dict[str, str] = {
         "never silent"
     ),
     "D5": "direct messages between debaters (questions, proposals, critiques), history bounded (100)",
+    "D21": (
+        "events for debate start and end, phase start and end, agent message, vote, consensus, hollow-consensus "
+        "alert, rhetorical pattern, agent error, delivered live to subscribers"
+    ),
     "D29": "messages between debaters beside ordinary turns, where a phase allows them",
     "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
+    "D13": (
+        "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
+        "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
+        "shows each firing"
+    ),
     "D14": (
         "rhetorical observer: concession, rebuttal, synthesis, appeal to authority, appeal to evidence, "
         "straw man, ad hominem, emotional appeal, each with the span it was seen in; a report over the "
@@ -240,7 +249,6 @@ PARTLY: dict[str, str] = {
         "(relevance by judges comes later)"
     ),
     "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
-    "D21": "the events there are, by name and live, rhetorical ones included; hollow-consensus ones come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
@@ -285,11 +293,6 @@ PLANNED: dict[str, str] = {
     "N31": (
         "ready to publish: uvx counterpoint-mcp, server.json, MCP bundle, container image, install for every "
         "common client, deep links"
-    ),
-    "D13": (
-        "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
-        "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
-        "shows each firing"
     ),
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D18": (

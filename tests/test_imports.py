@@ -38,7 +38,7 @@ ROOMS: dict[str, str] = {
     "debate.arguments": "debate.facts",
     "debate.documents": "debate.arguments debate.facts",
     "debate.votes": "debate.facts",
-    "debate.ballots": "debate.arguments debate.facts debate.votes",
+    "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
     "debate.rules": "debate.ballots debate.facts debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",

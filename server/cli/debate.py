@@ -17,13 +17,20 @@ from server.cli import session
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import (
-    BREAKPOINT_FORMS,
     ChangesInput,
     DebateRequest,
     LimitsInput,
     OptionsInput,
 )
-from server.debate.facts.config import EffortLevel, HandoffMode, Limits, OnWindow, Order
+from server.debate.facts.config import (
+    BREAKPOINT_FORMS,
+    ChallengeMode,
+    EffortLevel,
+    HandoffMode,
+    Limits,
+    OnWindow,
+    Order,
+)
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.debate.views import state, verdict
@@ -106,6 +113,9 @@ DEBATE_OPTIONS = combine_options(
     click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),
+    click.option(
+        "--challenges", type=click.Choice(get_args(ChallengeMode)), help="To hollow agreement.  [report]"
+    ),
     click.option("--effort", type=click.Choice(get_args(EffortLevel)), help="Presets for what is left out."),
     click.option("--voting", metavar="RULE", help="Consensus: a kind such as majority, or JSON."),
     click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
@@ -309,6 +319,7 @@ def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
     names += [
         "observer",
+        "challenges",
         "quorum",
         "same_stance",
         "pause_when",

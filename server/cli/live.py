@@ -22,7 +22,7 @@ from server.debate.commands.effort import describe_effort
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts import events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
-from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.errors import DebateError
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.labels import name_sides
@@ -297,7 +297,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_ballot(out, event)
         case events.Judged():
             print_judgment(out, event)
-        case TalkSkipped() | Converged():
+        case TalkSkipped() | Converged() | Alerted():
             print_note(out, describe_ballot_event(snapshot.debate, event))
         case events.Failed() | events.HandoffFailed():
             print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")

@@ -327,6 +327,20 @@ def play_messages() -> list[Event]:
     return simulate(build_setup(options={"phases": phases}), script).play().events
 
 
+def play_hollow() -> list[Event]:
+    """All come over to one position without a reason, are challenged in a round more, and one of them goes back."""
+
+    def ballot(call: Call) -> dict[str, Any]:
+        is_back = call.seat == "Opponent" and call.round > 1
+        choice = "A" if call.seat == "Proponent" or (call.slot_index == 101 and not is_back) else "B"
+        extra = {"moved_by": None, "new_point": "Żółć." if call.round > 1 else None, "open_point": None}
+        return build_ballot(choice, "日本語で", percent=60) | extra
+
+    options = {"challenges": "challenge", "ballots": "rounds"}
+    opened = build_setup(["vendor/a", "vendor/b"], format="settle", max_rounds=1, options=options)
+    return simulate(opened, task_script({"ballot": ballot})).play().events
+
+
 def play_skipped() -> list[Event]:
     """A debate whose blind ballots agree."""
     options = {"ballots": "blind", "skip_if_agreed": True}
@@ -407,6 +421,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "blocks": play_blocks,
         "observed": play_observed,
         "messages": play_messages,
+        "hollow": play_hollow,
         "ballots": play_ballots,
         "skipped": play_skipped,
         "mirrored": play_mirrored,

@@ -43,17 +43,17 @@ def size(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":")).encode())
 
 
-def test_what_a_model_is_shown_of_the_tools_stays_under_14_kb(listed: Sequence[Tool]) -> None:
+def test_what_a_model_is_shown_of_the_tools_stays_under_15_kb(listed: Sequence[Tool]) -> None:
     shown = [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
         for tool in listed
     ]
 
-    assert size(shown) < 14_000
+    assert size(shown) < 15_000
 
 
-def test_the_schemas_of_results_stay_under_23_kb(listed: Sequence[Tool]) -> None:
-    assert size([tool.output_schema for tool in listed]) < 23_000
+def test_the_schemas_of_results_stay_under_26_kb(listed: Sequence[Tool]) -> None:
+    assert size([tool.output_schema for tool in listed]) < 26_000
 
 
 def test_every_schema_has_a_type_and_every_array_says_what_it_holds(listed: Sequence[Tool]) -> None:

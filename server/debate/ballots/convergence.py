@@ -5,7 +5,6 @@ ballots cannot conform, because nobody has seen another's; a talk that ends earl
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -13,7 +12,7 @@ from server.debate.arguments.points import has_said
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
 from server.debate.facts.config import CALLER
-from server.debate.facts.events import Balloted, BallotEvent, Event
+from server.debate.facts.events import Balloted, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
 from server.debate.facts.state import Debate
 from server.debate.votes.families import family
@@ -145,17 +144,6 @@ def find_ballot_problem(debate: Debate, ballot: Balloted) -> str:
         return "it was moved by a turn that was never made"
     is_early = ballot.wave != "round" and bool(ballot.new_point or ballot.open_point)
     return "it says what was not asked for" if is_early else ""
-
-
-def is_due(debate: Debate, event: BallotEvent) -> bool:
-    """Whether an event follows from the ballots, and is not recorded yet."""
-    return event in (*build_talk_skipped(debate), *build_converged(debate))
-
-
-def add_ballot_event(debate: Debate, event: BallotEvent) -> Debate:
-    if isinstance(event, TalkSkipped):
-        return replace(debate, skipped=event)
-    return replace(debate, convergence=(*debate.convergence, event))
 
 
 def build_talk_skipped(debate: Debate) -> tuple[Event, ...]:

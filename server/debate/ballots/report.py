@@ -6,8 +6,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.arguments.points import format_id
+from server.debate.ballots.challenges import describe_alert
 from server.debate.ballots.convergence import measure_movement
-from server.debate.facts.beliefs import Citation, Share, TalkSkipped, build_shares, find_choice
+from server.debate.facts.beliefs import Alerted, Citation, Share, TalkSkipped, build_shares, find_choice
 from server.debate.facts.events import Balloted, BallotEvent
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.state import Debate
@@ -131,6 +132,8 @@ def describe_ballot(ballot: Balloted) -> str:
 
 def describe_ballot_event(debate: Debate, event: BallotEvent) -> str:
     """That a talk is skipped, or may end, because of ballots, with the figures."""
+    if isinstance(event, Alerted):
+        return describe_alert(event)
     percent = f"{float(Fraction(event.belief) * 100):.0f}%"
     if isinstance(event, TalkSkipped):
         families = ", ".join(event.families)

@@ -83,10 +83,14 @@ def find_given_after_round(debate: Debate) -> set[str]:
 
 
 def asks_after_round(debate: Debate) -> bool:
-    """Whether ballots follow the turns of the round of talk under way: not after the last one that is planned."""
+    """Whether ballots follow the turns of the round of talk under way.
+
+    Not after the last one that is planned, unless what they say may bring a challenge.
+    """
     setup = debate.setup
     ends_by_ballots = setup.stop == "on" and debate.talk_round_count >= MIN_ROUNDS
-    return (setup.ballots == "rounds" or ends_by_ballots) and not is_last_planned(debate)
+    is_wanted = (setup.ballots == "rounds" or ends_by_ballots) and not is_last_planned(debate)
+    return is_wanted or setup.challenges.mode == "challenge"
 
 
 def is_last_planned(debate: Debate) -> bool:
@@ -113,7 +117,8 @@ def joins_final_wave(setup: Opened) -> bool:
     last = max(index for index, phase in enumerate(setup.phases) if phase.is_talk)
     later = setup.phases[last + 1 :]
     apart = any(phase.is_private or is_debaters_vote(phase) for phase in later)
-    return setup.ballots != "none" and bool(later) and not apart
+    is_asked = setup.ballots != "none" and setup.challenges.mode != "challenge"
+    return is_asked and bool(later) and not apart
 
 
 def count_waves(debate: Debate) -> int:
@@ -125,6 +130,8 @@ def count_waves(debate: Debate) -> int:
     if setup.stop == "on":
         between = max(between, debate.max_rounds - MIN_ROUNDS)
     blind = not is_debaters_vote(setup.phases[0])
+    if setup.challenges.mode == "challenge":
+        return blind + debate.max_rounds
     return blind + max(between, 0) + joins_final_wave(setup)
 
 

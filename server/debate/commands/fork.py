@@ -15,7 +15,7 @@ from server.debate.commands.positions import find_same_stance
 from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.facts import config, events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
-from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import EscalationFact
@@ -84,13 +84,15 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass
             case interventions.TalkConcluded() | TalkSkipped() | events.Concluded() | events.Ended():
                 pass
+            case interventions.RoundsExtended(alert=number) if number == at_round:
+                pass  # the fork finds it again
             case interventions.OutcomeRecorded():
                 pass  # it says how the parent ended
             case PredicateLost() | PromptFunctionsLost():
                 pass  # the fork has code of its own, or loses it again
             case EscalationFact():
                 pass  # the fork asks for its own
-            case Agreed() | events.BlockEnded() | Converged() if entry.event.round == at_round:
+            case Agreed() | Alerted() | events.BlockEnded() | Converged() if entry.event.round == at_round:
                 pass
             case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
                 pass  # they are in the setup

@@ -1,12 +1,13 @@
-"""The seats beside debaters and judges, as requested."""
+"""The seats beside debaters and judges, and what follows from signs of hollow agreement, as requested."""
 
 from collections.abc import Sequence
 
 from server.debate.commands import requests
-from server.debate.commands.formats import Format
+from server.debate.commands.formats import FORMATS, Format
 from server.debate.commands.requests import OptionsInput
-from server.debate.facts.config import Moderator, Observer, Officer
+from server.debate.facts.config import Challenges, Moderator, Observer, Officer
 from server.debate.facts.errors import require
+from server.debate.facts.events import Opened
 
 
 def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> Moderator | None:
@@ -45,3 +46,34 @@ def build_readers(options: OptionsInput, pool: Sequence[str]) -> dict[str, Offic
         "referee": build_officer(referee, pool) if referee else None,
         "observer": Observer(**seat, shown=shown) if observer else None,
     }
+
+
+def add_challenges(setup: Opened, options: OptionsInput) -> Opened:
+    """The set-up with its rules for challenges.
+
+    Raises:
+        InvalidRequestError: no challenge could ever be made in this debate.
+    """
+    limits = options.limits
+    rules = Challenges(
+        mode=options.challenges,
+        most=limits.max_challenges,
+        cooldown=limits.challenge_cooldown,
+        most_rounds=FORMATS[setup.format].max_allowed_rounds,
+    )
+    setup = setup.model_copy(update={"challenges": rules})
+    check_challenges(setup)
+    return setup
+
+
+def check_challenges(setup: Opened) -> None:
+    """Raises InvalidRequestError where challenges are asked for, and none could ever be made."""
+    if setup.challenges.mode != "challenge":
+        return
+    panels = ", ".join(row.name for row in FORMATS.values() if row.brief == "panel")
+    problem = "options.challenges=challenge is for seats that may change their mind in public, and advocates never do"
+    require(setup.brief == "panel", f"{problem}. Formats: {panels}. Or pass report.")
+    require(
+        setup.ballots != "none",
+        "options.challenges=challenge needs private ballots: leave options.ballots out.",
+    )

@@ -15,7 +15,7 @@ from server.debate.commands.effort import (
 )
 from server.debate.commands.escalation import build_escalation, check_escalation
 from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.officers import build_moderator, build_officer, build_readers
+from server.debate.commands.officers import add_challenges, build_moderator, build_officer, build_readers
 from server.debate.commands.phases import (
     add_closing_round,
     add_last_phases,
@@ -107,6 +107,7 @@ def plan_debate(
     setup = build_setup(request, models, seed, level)
     check_setup(setup, request.options)
     setup = add_voting(setup, request.options.voting)
+    setup = add_challenges(setup, request.options)
     return add_prices(setup, find_price)
 
 
@@ -224,7 +225,7 @@ def add_prompt_functions(setup: Opened, seats: Collection[str]) -> Opened:
 
 def build_breakpoints(names: Iterable[str]) -> tuple[Breakpoint, ...]:
     """Each of them once, in the order given."""
-    return tuple(dict.fromkeys(map(requests.parse_breakpoint, names)))
+    return tuple(dict.fromkeys(map(Breakpoint.parse, names)))
 
 
 def check_breakpoints(setup: Opened) -> None:

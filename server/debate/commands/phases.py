@@ -86,7 +86,8 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
 
 def asks_for_ballots(options: OptionsInput) -> bool:
     """Whether a request says something about ballots, or wants what needs them."""
-    return bool(options.ballots) or options.skip_if_agreed or options.stop == "on"
+    is_needed = options.skip_if_agreed or options.stop == "on" or options.challenges == "challenge"
+    return bool(options.ballots) or is_needed
 
 
 def add_last_phases(phases: Sequence[Phase], *, has_ballots: bool, has_baseline: bool) -> tuple[Phase, ...]:

@@ -1,7 +1,6 @@
 """Requests for debates and forks: the arguments that tools, the terminal and scripts fill in."""
 
 import json
-import re
 from decimal import Decimal
 from typing import Annotated, Any, Literal, get_args
 
@@ -16,6 +15,7 @@ from server.debate.facts.config import (
     BallotMode,
     BlockUntil,
     Breakpoint,
+    ChallengeMode,
     DebaterTask,
     EffortLevel,
     HandoffMode,
@@ -77,24 +77,9 @@ SchemaDocument = Annotated[
 """A JSON Schema. Clients are shown a string, which every client can send; an object is accepted as well."""
 
 
-BREAKPOINT_FORMS = "verdict, failure, contested, unheard, round:N (1 or more), budget:S (a share such as 0.8)"
-
-
-def parse_breakpoint(text: str) -> Breakpoint:
-    """A breakpoint as callers write it: "verdict", "round:2", "budget:0.8". Raises ValueError."""
-    condition, _, detail = text.strip().partition(":")
-    if text.strip() in ("verdict", "failure", "contested", "unheard"):
-        return Breakpoint.model_validate({"condition": condition})
-    if condition == "round" and re.fullmatch("0*[1-9][0-9]{0,8}", detail):
-        return Breakpoint(condition="round", round=int(detail))
-    if condition == "budget" and re.fullmatch(r"[01](\.[0-9]{1,9})?", detail) and 0 < Decimal(detail) <= 1:
-        return Breakpoint(condition="budget", share=detail)
-    raise ValueError(f"{text[:40]!r} is no breakpoint: {BREAKPOINT_FORMS}")
-
-
 def check_breakpoint(text: str) -> str:
     """Its usual form. Raises ValueError."""
-    return str(parse_breakpoint(text))
+    return str(Breakpoint.parse(text))
 
 
 BREAKPOINTS_HELP = "verdict, failure, contested, unheard, round:2, budget:0.8"
@@ -311,6 +296,8 @@ class LimitsInput(BudgetInput):
     max_turn_tokens: TurnTokens = 0
     max_turn_words: Annotated[int, Field(ge=20, le=2000)] = 180
     max_turns: Annotated[int, Field(ge=1, le=1000)] = 0
+    max_challenges: Annotated[int, Field(ge=1, le=20)] = 2
+    challenge_cooldown: Annotated[int, Field(ge=0, le=20, description="Rounds")] = 1
 
 
 class VotingInput(Input):
@@ -344,6 +331,7 @@ class OptionsInput(Input):
     skip_if_agreed: bool = False
     mirror: MirrorChoice = False
     stop: StopMode | None = None
+    challenges: Annotated[ChallengeMode, Field(description="To hollow agreement")] = "report"
     baseline: Annotated[bool, Field(description="Then a blind vote for as many tokens")] = False
     voting: Annotated[VotingInput | None, Field(description="By which votes are a consensus")] = None
     speaking: Order | None = None

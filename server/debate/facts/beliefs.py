@@ -194,3 +194,39 @@ class Converged(Fact):
     movement: ShareText | Literal[""] = ""  # the largest of a voter since its ballot before; "" where unknown
     belief: ShareText  # in the position that leads, pooled over the voters
     leader: str  # a debater's name; "" for none of the positions
+
+
+SignalName = Literal[
+    "gap", "unexplained_flips", "nothing_new", "overlap", "unanswered_attacks", "lost_dissent", "dependence"
+]
+HollowPattern = Literal["quick_unanimity", "shallow_reasoning", "echo_chamber", "groupthink"]
+
+
+class Signal(Fact):
+    """A sign that agreement may be hollow."""
+
+    name: SignalName
+    raised: bool  # it is at its threshold or above
+    value: ShareText | Literal[""]  # "" where it is not computed
+    part: Count = 0  # what is counted, of the whole
+    whole: Count = 0
+
+
+class Effect(Fact):
+    """What the ballots after a round say that a challenge changed."""
+
+    movement: ShareText  # the largest of a voter since its ballot before
+    changed: Count  # voters with another choice than before
+    new_points: Count  # voters who name a new point
+    voters: Count
+
+
+class Alerted(Fact):
+    """After a round of talk agreement may be hollow, or a challenge was answered in it."""
+
+    kind: Literal["alerted"] = "alerted"
+    round: Count
+    patterns: tuple[HollowPattern, ...]
+    signals: tuple[Signal, ...]
+    challenged: bool = False  # the next round has a challenge to answer
+    effect: Effect | None = None  # of the challenge of this round

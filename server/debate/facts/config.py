@@ -1,6 +1,7 @@
 """The parts of a setup: seats, phases, limits, prices, and what is known of the judges."""
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal
 
@@ -17,6 +18,7 @@ EffortLevel = Literal["quick", "standard", "assured"]
 PresetOption = Literal["debaters", "ballots", "stop", "judges", "mirror", "baseline"]
 StopMode = Literal["off", "report", "on"]
 MirrorMode = Literal["off", "on", "if_contested"]
+ChallengeMode = Literal["off", "report", "challenge"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "observer", "judges", "synthesizer"]
 AnySeatKind = SeatKind | Literal["framer"]
@@ -140,6 +142,15 @@ class Observer(Officer):
     shown: bool = False
 
 
+class Challenges(Fact):
+    """What follows from signs of hollow agreement."""
+
+    mode: ChallengeMode = "report"
+    most: Count = 2  # challenges in the debate
+    cooldown: Count = 1  # rounds from a challenge to the round after which the next one may be made
+    most_rounds: Count = 0  # of talk, with those that a challenge adds
+
+
 class SeatPrompt(Fact):
     """What a function of the caller's code wrote for a seat."""
 
@@ -209,12 +220,31 @@ class Limits(Fact):
 BreakpointCondition = Literal["verdict", "failure", "contested", "unheard", "round", "budget"]
 
 
+BREAKPOINT_FORMS = "verdict, failure, contested, unheard, round:N (1 or more), budget:S (a share such as 0.8)"
+
+
 class Breakpoint(Fact):
     """What pauses a debate before it goes on."""
 
     condition: BreakpointCondition
     round: Count = 0  # the round that is about to begin, for "round"
     share: ExactDecimal = ""  # of a limit, for "budget"
+
+    @classmethod
+    def parse(cls, text: str) -> "Breakpoint":
+        """A breakpoint as callers write it: "verdict", "round:2", "budget:0.8". Raises ValueError."""
+        condition, _, detail = text.strip().partition(":")
+        if text.strip() in ("verdict", "failure", "contested", "unheard"):
+            return cls.model_validate({"condition": condition})
+        if condition == "round" and re.fullmatch("0*[1-9][0-9]{0,8}", detail):
+            return cls(condition="round", round=int(detail))
+        if (
+            condition == "budget"
+            and re.fullmatch(r"[01](\.[0-9]{1,9})?", detail)
+            and 0 < Decimal(detail) <= 1
+        ):
+            return cls(condition="budget", share=detail)
+        raise ValueError(f"{text[:40]!r} is no breakpoint: {BREAKPOINT_FORMS}")
 
     def __str__(self) -> str:
         """As callers write it: "verdict", "round:2", "budget:0.8"."""

@@ -25,6 +25,7 @@ from server.debate.facts.answers import (
 )
 from server.debate.facts.beliefs import (
     Agreed,
+    Alerted,
     Belief,
     Citation,
     Converged,
@@ -87,6 +88,7 @@ class Opened(Fact):
     ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
     effort: config.Effort | None = None  # what was left to a preset, and which one
     stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
+    challenges: config.Challenges = config.Challenges()
     skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
     mirror: config.MirrorMode = "off"  # whether the debate is held again with the stances swapped
     output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
@@ -175,8 +177,7 @@ class Spoke(Answer):
 
     def find_message(self) -> "Spoke":
         """The message that came with it, as what its debater says."""
-        assert self.message is not None
-        changes = {**dict(self.message), "slot_index": MESSAGE_SLOT, "message": None, "contests": ()}
+        changes = {**dict(self.message or ()), "slot_index": MESSAGE_SLOT, "message": None, "contests": ()}
         return self.model_copy(update=changes)
 
 
@@ -222,9 +223,7 @@ class Balloted(Answer):
     moved_by: Citation | None = None  # what moved it most; None for nothing, or before the talk
     would_check: str = ""  # the one fact that it would check
     new_point: str = ""  # after a round: what was said in it that had not been said before; "" for nothing
-    open_point: str = (
-        ""  # after a round: what nobody answered yet, and the outcome depends on; "" for nothing
-    )
+    open_point: str = ""  # after a round: what nobody answered yet and the outcome depends on; "" for nothing
     informative: bool = True  # False: the model is too small for its beliefs to mean anything
 
     @property
@@ -372,7 +371,7 @@ AnswerEvent = PositionsFramed | TalkEvent | Balloted | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
-BallotEvent = TalkSkipped | Converged
+BallotEvent = TalkSkipped | Converged | Alerted
 RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
 CourseEvent = CodeEvent | RoundEvent | Agreed | EscalationEvent | Concluded | Paused | Resumed | Ended
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]

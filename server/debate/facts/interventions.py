@@ -58,6 +58,7 @@ class Challenged(TextIntervention):
     """A note that debaters have to answer."""
 
     kind: Literal["challenged"] = "challenged"
+    alert: Count = 0  # the round after which an alert brought it; 0: somebody did
     action = "challenge"
     title = "Challenge"
 
@@ -84,6 +85,7 @@ class RoundsExtended(InterventionFact):
     kind: Literal["rounds_extended"] = "rounds_extended"
     action = "extend"
     rounds: int  # how many more
+    alert: Count = 0  # the round after which an alert brought it; 0: somebody did
 
 
 class LimitsChanged(InterventionFact):

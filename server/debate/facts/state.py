@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from server.debate.facts import escalation, events
 from server.debate.facts import interventions as changes
 from server.debate.facts.answers import MESSAGE_SLOT, Observed, PredicateLost, PromptFunctionsLost
-from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped, VotingRule
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
     FRAMER,
     MODERATOR,
@@ -60,6 +60,7 @@ class Debate:
     samples: tuple[events.Balloted, ...] = ()  # of the baseline
     skipped: TalkSkipped | None = None
     convergence: tuple[Converged, ...] = ()
+    alerts: tuple[Alerted, ...] = ()
     judgments: tuple[events.Judged, ...] = ()
     superseded: tuple[
         events.Judged | events.Balloted, ...

@@ -11,6 +11,7 @@ from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
 from server.debate.commands.effort import list_levels
 from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
+from server.debate.commands.officers import check_challenges
 from server.debate.commands.open import (
     MAX_BLOCK_ROUNDS,
     MAX_DEBATERS,
@@ -73,6 +74,9 @@ def check_opened(setup: Opened) -> None:
         check_ledger(setup)
         check_effort(setup)
         check_voting(setup)
+        check_challenges(setup)
+        is_format = setup.challenges.most_rounds == FORMATS[setup.format].max_allowed_rounds
+        require(is_format, "challenges: their rounds are not those of its format.")
         if setup.output_schema:
             is_compact = check_schema(json.loads(setup.output_schema)) == setup.output_schema
             require(is_compact, "output_schema: it is not as it is recorded.")
@@ -103,6 +107,9 @@ def check_typed_parts(setup: Opened) -> None:
     limits = {"turn_timeout": setup.turn_timeout, "max_turn_tokens": setup.max_turn_tokens}
     limits["max_turn_words"] = setup.turn_words
     limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
+    rules = setup.challenges
+    limits |= {"max_challenges": rules.most, "challenge_cooldown": rules.cooldown}
+    typed["challenges"] = rules.mode
     options = requests.OptionsInput.model_validate({**typed, "visibility": hidden, "limits": limits})
     require(
         build_breakpoints(options.pause_when) == setup.pause_when, "pause_when: it is not as it is recorded."

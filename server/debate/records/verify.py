@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from server.debate.commands.fork import FORKED
-from server.debate.facts.beliefs import Agreed
+from server.debate.facts.beliefs import Agreed, Alerted
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorSkipped
 from server.debate.facts.events import (
@@ -29,7 +29,13 @@ from server.debate.facts.events import (
     SlotFact,
     load,
 )
-from server.debate.facts.interventions import InterventionFact, ModelReplaced, TalkConcluded
+from server.debate.facts.interventions import (
+    Challenged,
+    InterventionFact,
+    ModelReplaced,
+    RoundsExtended,
+    TalkConcluded,
+)
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.records.answers import Calls, check_asked, check_contents, find_calls
@@ -101,6 +107,8 @@ def is_contribution(event: Event) -> bool:
             return True
         case Paused():
             return event.cause in ("request", "daily_budget")
+        case Challenged() | RoundsExtended():
+            return not event.alert  # those of alerts follow from the answers
         case _:
             return isinstance(event, SlotFact | Resumed | InterventionFact)
 
@@ -180,10 +188,12 @@ class Verification:
         if self.debate.round > at_round or not at_round or event.kind in NEVER_INHERITED:
             return False
         match event:
-            case Agreed(round=number) | BlockEnded(round=number):
+            case Agreed(round=number) | Alerted(round=number) | BlockEnded(round=number):
                 return number < at_round
             case PhaseEntered(round=number):
                 return number <= at_round
+            case Challenged() | RoundsExtended():
+                return bool(event.alert)
             case ModelReplaced():
                 return event.reason == FORKED
             case _:

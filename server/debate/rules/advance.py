@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple, assert_never
 
+from server.debate.ballots.challenges import add_ballot_event, find_alert, is_challenged, wants_challenge
 from server.debate.ballots.convergence import build_converged, find_convergence
 from server.debate.ballots.waves import has_last_ballots
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
-from server.debate.facts.beliefs import Agreed, Vote
+from server.debate.facts.beliefs import Agreed, Alerted, Vote
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Phase
 from server.debate.facts.events import (
@@ -31,7 +32,7 @@ from server.debate.facts.events import (
     RoundClosed,
     RoundOpened,
 )
-from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.interventions import RoundsExtended, TalkConcluded
 from server.debate.facts.state import Debate, find_block, find_phase, phase_seats, replace
 from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
 from server.debate.rules.schedule import seat_models, verdict_source
@@ -76,9 +77,12 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
     phase = debate.phase
     if phase is None:
         return (build_phase_entered(debate, debate.setup.phases[0], None),)
+    converged = build_converged(debate)
+    alerted = build_alert(debate, terminate_when)
+    debate = add_alert(debate, alerted)
     end = find_talk_end(debate, terminate_when)
     following = next_phase(debate, end)
-    ended = (*build_converged(debate), *build_block_ended(debate, following, end))
+    ended = (*converged, *alerted, *build_block_ended(debate, following, end))
     verdict: tuple[Event, ...] = ()
     if debate.verdict is None and (following is None or comes_after_verdict(following)):
         verdict = build_verdict_events(debate)
@@ -88,6 +92,43 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
         return *ended, *verdict, Ended(ending="concluded", cause=cause, detail=detail)
     handed = build_handoff_events(debate) if following.order == "handoff" else ()
     return *ended, *verdict, *handed, build_phase_entered(debate, following, end, handed)
+
+
+def build_alert(debate: Debate, terminate_when: TerminateWhen | None = None) -> tuple[Event, ...]:
+    """What signs of hollow agreement bring after a round: an alert, and a round more where its challenge needs one."""
+    alert = find_alert(debate)
+    if alert and wants_challenge(debate):
+        challenged = alert.model_copy(update={"challenged": True})
+        at = add_alert(
+            debate, (challenged, *build_extension(add_alert(debate, (challenged,)), terminate_when))
+        )
+        following = next_phase(at, find_talk_end(at, terminate_when))
+        alert = challenged if following and following.is_talk else alert
+    at = add_alert(debate, (alert,)) if alert else debate
+    return (*((alert,) if alert else ()), *build_extension(at, terminate_when))
+
+
+def add_alert(debate: Debate, events: tuple[Event, ...]) -> Debate:
+    for event in events:
+        if isinstance(event, Alerted):
+            debate = add_ballot_event(debate, event)
+        elif isinstance(event, RoundsExtended):
+            debate = replace(debate, interventions=(*debate.interventions, event))
+    return debate
+
+
+def build_extension(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
+    """A round more for a challenge, where none of the talk is left and the format allows one."""
+    following = next_phase(debate, find_talk_end(debate, terminate_when)) if is_challenged(debate) else None
+    if not is_challenged(debate) or (following and following.is_talk):
+        return ()
+    is_allowed = debate.max_rounds < debate.setup.challenges.most_rounds and not debate.is_concluding
+    reason = "a challenge needs a round to be answered in"
+    return (
+        (RoundsExtended(round=debate.round, rounds=1, reason=reason, alert=debate.round),)
+        if is_allowed
+        else ()
+    )
 
 
 def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -> TalkEnd | None:
@@ -220,12 +261,13 @@ def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> End
     assert phase is not None
     cause = None if is_in_moderated_block(debate, phase) else find_moderator_cause(debate, debate.round)
     following = next_phase(debate, None) if find_block(debate.setup.phases, phase) else phase
+    is_held_up = is_challenged(debate)
     causes: dict[EndCause, bool] = {
-        "settled": cause == "settled",
+        "settled": cause == "settled" and not is_held_up,
         "max_turns": 0 < debate.max_turns <= len(debate.turns),
         "max_rounds": debate.talk_round_count >= debate.max_rounds and bool(following and following.is_talk),
         "moderator_done": cause == "moderator_done",
-        "converged": debate.setup.stop == "on" and find_convergence(debate) is not None,
+        "converged": debate.setup.stop == "on" and find_convergence(debate) is not None and not is_held_up,
     }
     if cause := next((cause for cause, holds in causes.items() if holds), None):
         return cause

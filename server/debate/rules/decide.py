@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from server.debate.ballots.challenges import build_challenge
 from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import PromptFunctionsLost
@@ -158,13 +159,13 @@ def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:  
         return Wait(debate.paused.reason)
     if reason := find_quorum_shortfall(debate):
         return Record(events_after_quorum_shortfall(debate, reason, elapsed))
-    skipped = build_talk_skipped(debate)
-    calls = () if skipped else pending_calls(debate)
+    at_once = build_challenge(debate) or build_talk_skipped(debate)
+    calls = () if at_once else pending_calls(debate)
     if model_calls := tuple(call for call in calls if call.model != CALLER):
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
-    following = skipped or build_default_positions(debate) or build_fallback_round_plan(debate)
+    following = at_once or build_default_positions(debate) or build_fallback_round_plan(debate)
     predicate = code.terminate_when
     following = following or build_predicate_lost(debate, predicate)
     escalation = None if following else find_escalation(debate, elapsed)

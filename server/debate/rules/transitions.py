@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, assert_never
 
-from server.debate.ballots import convergence, rhetoric
+from server.debate.ballots import challenges, convergence, rhetoric
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
-from server.debate.facts.beliefs import Agreed, Converged, TalkSkipped
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
@@ -123,9 +123,9 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case EscalationFact():
             check_fits(escalation.find_escalation_problem(debate, event))
             return escalation.apply_escalation(debate, event)
-        case TalkSkipped() | Converged():
-            check(convergence.is_due(debate, event), "it does not follow from the ballots")
-            return convergence.add_ballot_event(debate, event)
+        case TalkSkipped() | Converged() | Alerted():
+            check(challenges.is_due(debate, event), "it does not follow from the ballots")
+            return challenges.add_ballot_event(debate, event)
         case HandedOff():
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))

@@ -47,6 +47,7 @@ EVENT_NAMES: dict[str, str] = {
     "judged": "vote",
     "talk_skipped": "convergence",
     "converged": "convergence",
+    "alerted": "hollow_consensus_alert",
     "agreed": "consensus",
     "judges_added": "escalation",
     "mirror_opened": "escalation",

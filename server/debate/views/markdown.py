@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from server.debate.arguments.points import format_id, split_turn
+from server.debate.ballots.challenges import list_signal_lines
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
@@ -98,7 +99,9 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
     if debate.deliverable and debate.deliverable.round == round_number:
         lines += lookup_lines(debate, debate.deliverable)
     found = [
-        event for event in (debate.skipped, *debate.convergence) if event and event.round == round_number
+        event
+        for event in (debate.skipped, *debate.convergence, *debate.alerts)
+        if event and event.round == round_number
     ]
     lines += [f"\n*{format_item(describe_ballot_event(debate, event))}*" for event in found]
     ended = (ended for ended in debate.ended_blocks if ended.round == round_number)
@@ -237,6 +240,7 @@ def format_report(found: Report) -> str:
     parts += section("Private ballots", list_belief_lines(found.beliefs))
     parts += section("Mirror (stances swapped)", list_mirror_lines(found))
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
+    parts += section("Signs of hollow agreement", list_signal_lines(found.signals))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
     parts += section("Quotes of documents", claim_lines(found))

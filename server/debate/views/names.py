@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts import answers, events
 from server.debate.facts.config import Fact
+from server.debate.facts.interventions import Challenged
 from server.debate.facts.labels import name_sides
 from server.debate.facts.state import Debate, replace, seat_kind
 from server.debate.schemas.output_schema import find_violation
@@ -37,6 +38,7 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     events.DefaultPlanUsed: ("reason",),
     events.Lookup: ("arguments", "failed"),
     events.Paused: ("reason",),
+    Challenged: ("text",),
     events.Concluded: ("verdict", "reasoning"),
 }
 """The fields with words of models, also where the server quotes them in its own."""

@@ -13,6 +13,7 @@ from server.debate.analysis.confidence import (
     vote_line,
 )
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
+from server.debate.ballots.challenges import SignalRow, build_signals
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
@@ -85,6 +86,7 @@ class Verdict(BaseModel):
     beliefs: Beliefs = Beliefs()
     mirror: MirrorReport = MirrorReport()
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
+    signals: Annotated[list[SignalRow], Field(description="Of hollow agreement; they move no figure")] = []
     rhetoric: Annotated[list[str], Field(description="As alleged by the observer")] = []
     dissent: list[str] = []
     claims: Claims = Claims()
@@ -243,6 +245,7 @@ def build_verdict(debate: Debate) -> Verdict:
         beliefs=beliefs,
         mirror=build_mirror_report(debate),
         baseline=describe_baseline(debate) if is_public else "",
+        signals=build_signals(debate) if is_visible(debate, "debaters") else [],
         rhetoric=rhetoric,
         dissent=list_dissent(debate, found),
         claims=build_claims(debate) if is_public else Claims(),

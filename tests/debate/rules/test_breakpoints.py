@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.requests import parse_breakpoint
+from server.debate.facts.config import Breakpoint
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Concluded, Paused, Resumed
 from server.debate.facts.interventions import TalkConcluded
@@ -283,7 +283,7 @@ def test_only_calls_are_held_back_by_a_budget_not_what_follows_from_them() -> No
     "text", ["verdict", "failure", "contested", "unheard", "round:1", "round:12", "budget:0.8", "budget:1"]
 )
 def test_what_callers_write_is_what_they_are_shown(text: str) -> None:
-    assert str(parse_breakpoint(f" {text} ")) == text
+    assert str(Breakpoint.parse(f" {text} ")) == text
 
 
 NO_BREAKPOINTS = (
@@ -295,7 +295,7 @@ NO_BREAKPOINTS = (
 @pytest.mark.parametrize("text", NO_BREAKPOINTS)
 def test_what_is_no_breakpoint_is_refused_with_those_there_are(text: str) -> None:
     with pytest.raises(ValueError, match=r"no breakpoint: verdict, failure, contested, unheard, round:N"):
-        parse_breakpoint(text)
+        Breakpoint.parse(text)
 
 
 def test_a_share_of_no_limit_is_refused() -> None:

@@ -1,0 +1,210 @@
+"""Alerts about hollow agreement, and the challenge that a next round has to answer.
+
+An alert is a fact about a round of talk. Where that was asked for, two signals bring a challenge: it stands before
+the next round, names points by their ids, and asks for evidence, an error, or the case for what somebody held before.
+How many there may be, and how far apart, is read from the facts.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import islice
+
+from pydantic import BaseModel, ConfigDict
+
+from server.debate.arguments.points import format_id, list_points
+from server.debate.ballots.convergence import build_converged, build_talk_skipped, measure_movement
+from server.debate.ballots.hollow import (
+    ATTACKS,
+    COUNTED,
+    THRESHOLDS,
+    describe_counts,
+    find_leader,
+    find_patterns,
+    find_signals,
+    is_worth_a_challenge,
+    list_ballots,
+    list_last_ballots,
+    list_links,
+)
+from server.debate.facts.beliefs import Alerted, Citation, Effect, TalkSkipped, format_share
+from server.debate.facts.events import BallotEvent, Event
+from server.debate.facts.interventions import Challenged
+from server.debate.facts.labels import side_labels
+from server.debate.facts.state import Debate, replace
+
+MOST_POINTS = 3
+"""Points that a challenge names."""
+
+SIGNAL_WORDS = {
+    "gap": "what is held in private is not what is said",
+    "unexplained_flips": "minds changed without a new reason",
+    "nothing_new": "agreement grew without anything new",
+    "overlap": "the same passages are quoted again and again",
+}
+
+
+def is_due(debate: Debate, event: BallotEvent) -> bool:
+    """Whether an event follows from the ballots, and is not recorded yet."""
+    if isinstance(event, Alerted):
+        if event.round < debate.setup.forked_at_round:
+            return event.round == debate.round  # it was found in the debate that the fork is from
+        found = find_alert(debate)
+        return found is not None and event in (
+            found,
+            found.model_copy(update={"challenged": wants_challenge(debate)}),
+        )
+    return event in (*build_talk_skipped(debate), *build_converged(debate))
+
+
+def add_ballot_event(debate: Debate, event: BallotEvent) -> Debate:
+    if isinstance(event, TalkSkipped):
+        return replace(debate, skipped=event)
+    if isinstance(event, Alerted):
+        return replace(debate, alerts=(*debate.alerts, event))
+    return replace(debate, convergence=(*debate.convergence, event))
+
+
+def find_alert(debate: Debate) -> Alerted | None:
+    """What the signals say after this round of talk, if they say anything, or a challenge was to be answered in it."""
+    phase, mode = debate.phase, debate.setup.challenges.mode
+    is_recorded = any(alert.round == debate.round for alert in debate.alerts)
+    if (
+        mode == "off"
+        or phase is None
+        or not phase.is_talk
+        or is_recorded
+        or not debate.round_turns(debate.round)
+    ):
+        return None
+    signals, patterns, effect = find_signals(debate), find_patterns(debate), find_effect(debate)
+    if not (patterns or effect or is_worth_a_challenge(signals)):
+        return None
+    return Alerted(round=debate.round, patterns=patterns, signals=signals, effect=effect)
+
+
+def wants_challenge(debate: Debate) -> bool:
+    """Whether the next round would have a challenge, if there is one: by signals, number and distance."""
+    rules = debate.setup.challenges
+    made = list_challenges(debate)
+    is_far = not made or debate.round - made[-1].round >= rules.cooldown
+    is_allowed = rules.mode == "challenge" and len(made) < rules.most and is_far
+    return is_allowed and is_worth_a_challenge(find_signals(debate))
+
+
+def list_challenges(debate: Debate) -> list[Challenged]:
+    """Those that alerts brought."""
+    return [note for note in debate.notes if isinstance(note, Challenged) and note.alert]
+
+
+def is_challenged(debate: Debate) -> bool:
+    """Whether the alert of this round brings a challenge."""
+    return bool(debate.alerts) and debate.alerts[-1].round == debate.round and debate.alerts[-1].challenged
+
+
+def find_effect(debate: Debate) -> Effect | None:
+    """What came of the challenge of this round: the largest movement, changed choices and new points in ballots."""
+    if not any(challenge.round == debate.round for challenge in list_challenges(debate)):
+        return None
+    cast = [b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative]
+    ballots = list_ballots(debate)
+    pairs = [ballots[ballot.seat][-2:] for ballot in cast if len(ballots[ballot.seat]) > 1]
+    return Effect(
+        movement=format_share(max((measure_movement(*pair) for pair in pairs), default=Fraction(0))),
+        changed=sum(before.choice != after.choice for before, after in pairs),
+        new_points=sum(bool(ballot.new_point) for ballot in cast),
+        voters=len(cast),
+    )
+
+
+def build_challenge(debate: Debate) -> tuple[Event, ...]:
+    """The challenge before the first answer of a round of talk, once."""
+    alert = debate.alerts[-1] if debate.alerts else None
+    if alert is None or not alert.challenged or alert.round != debate.round - 1 or debate.ended:
+        return ()
+    if any(challenge.alert == alert.round for challenge in list_challenges(debate)):
+        return ()
+    text = describe_challenge(debate, alert)
+    return (Challenged(round=debate.round, alert=alert.round, reason="agreement may be hollow", text=text),)
+
+
+def describe_challenge(debate: Debate, alert: Alerted) -> str:
+    """Its words, with points by the labels of prompts."""
+    why = "; ".join(SIGNAL_WORDS[s.name] for s in alert.signals if s.raised and s.name in COUNTED)
+    labels = side_labels(debate)
+    named = ", ".join(f"[{format_id(point, labels[point.seat])}]" for point in find_challenged_points(debate))
+    about = f" Look at {named} first." if named else ""
+    return (
+        f"The agreement so far may be hollow: {why}.{about} In this round each of you gives one of these, and cites "
+        "the point by its id: evidence for or against it that nobody gave; an error in it; or the best case for what "
+        "you yourself held before the talk, where you gave that up."
+    )
+
+
+def find_challenged_points(debate: Debate) -> list[Citation]:
+    """Points of the position ahead that nobody attacked, the latest first; then one of others that nobody took up."""
+    links = list(list_links(debate))
+    attacked = {link.target for link in links if link.relation in ATTACKS}
+    taken_up = {link.target for link in links if link.source.seat != link.target.seat}
+    leader = find_leader(list_last_ballots(debate))
+    points = [cited for cited in list_points(debate) if cited.round < debate.round]
+    ahead = (cited for cited in reversed(points) if cited.seat == leader and cited not in attacked)
+    lost = (cited for cited in points if cited.seat != leader and cited not in taken_up)
+    return [*islice(ahead, MOST_POINTS - 1), *islice(lost, 1)]
+
+
+class SignalRow(BaseModel):
+    """A sign that agreement may be hollow. It never moves the confidence."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    name: str
+    raised: bool
+    value: str
+    threshold: str
+    counts: str
+
+
+def build_signals(debate: Debate) -> list[SignalRow]:
+    """The seven signals; [] where they are off, or there is nothing that they could be about."""
+    signals = find_signals(debate)
+    is_computed = any(signal.value for signal in signals if signal.name != "dependence")
+    if debate.setup.challenges.mode == "off" or not (debate.private_ballots or is_computed):
+        return []
+    return [
+        SignalRow(
+            name=signal.name,
+            raised=signal.raised,
+            value=signal.value,
+            threshold=format_share(THRESHOLDS[signal.name]),
+            counts=describe_counts(debate, signal),
+        )
+        for signal in signals
+    ]
+
+
+def list_signal_lines(rows: Sequence[SignalRow]) -> list[str]:
+    """A line for each signal that was computed, and one for the others by the reason why they were not."""
+    lines = [
+        f"{row.name}: {row.value}{' raised' if row.raised else ''} (from {row.threshold} on): {row.counts}"
+        for row in rows
+        if row.value
+    ]
+    for reason in dict.fromkeys(row.counts for row in rows if not row.value):
+        names = ", ".join(f"{row.name} ({row.threshold})" for row in rows if row.counts == reason)
+        lines.append(f"{names}: {reason}")
+    return lines
+
+
+def describe_alert(alert: Alerted) -> str:
+    """An alert in a line, with what came of a challenge."""
+    raised = [signal.name.replace("_", " ") for signal in alert.signals if signal.raised]
+    found = [pattern.replace("_", " ") for pattern in alert.patterns]
+    signs = ", ".join([*found, *raised])
+    parts = [f"Agreement may be hollow after round {alert.round}: {signs}."] if signs else []
+    parts += ["The next round has a challenge to answer."] if alert.challenged else []
+    if effect := alert.effect:
+        parts.append(
+            f"After the challenge of round {alert.round} voters moved by {effect.movement} at most, {effect.changed} "
+            f"of {effect.voters} chose otherwise than before, and {effect.new_points} name a new point."
+        )
+    return " ".join(parts)

@@ -1,0 +1,343 @@
+"""Whether agreement may be hollow: seven signals with their raw counts, and four patterns that are unions of such.
+
+Signals and thresholds are those of a simulator of debates (`python -m benchmarks hollow`): agreement from a shared
+source can be told from independent agreement, mere conformity hardly. No signal tells a wrong unanimous answer from a
+right one, so that none of them ever moves how sure a verdict is.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+from server.debate.arguments.citations import Link, find_citations, name_seats
+from server.debate.arguments.points import list_points
+from server.debate.ballots.convergence import find_share, measure_movement
+from server.debate.ballots.waves import MIN_ROUNDS
+from server.debate.documents.marks import check_quotes
+from server.debate.facts.beliefs import HollowPattern, Signal, SignalName, format_share
+from server.debate.facts.events import Balloted
+from server.debate.facts.state import Debate, once
+from server.debate.votes.families import family
+
+THRESHOLDS: dict[SignalName, Fraction] = {
+    "gap": Fraction(3, 10),
+    "unexplained_flips": Fraction(3, 10),
+    "nothing_new": Fraction(3, 4),
+    "overlap": Fraction(1, 5),
+    "unanswered_attacks": Fraction(1, 2),
+    "lost_dissent": Fraction(1, 2),
+    "dependence": Fraction(2, 3),
+}
+COUNTED: tuple[SignalName, ...] = ("gap", "unexplained_flips", "nothing_new", "overlap")
+"""Those that can bring a challenge, two at least. What the others are worth was assumed, and not measured."""
+
+OF_CHANGED_MINDS: tuple[SignalName, ...] = ("gap", "unexplained_flips", "nothing_new")
+"""Those that are about a change of mind in public, which advocates never make."""
+
+ENOUGH = 2
+SAME_SOURCES = Fraction(4, 5)
+HALF = Fraction(1, 2)
+SAME_MODEL, SAME_FAMILY, OTHERWISE = Fraction(9, 10), Fraction(7, 10), Fraction(1, 2)
+"""How far errors of two models go together, as in counting votes."""
+
+ATTACKS = ("attacks", "undercuts")
+_CHANGED_BY = re.compile(
+    r"\[changed by\s+(?P<who>[^\[\]\n]{1,80}?)\s+(?P<round>\d{1,6})\.\d{1,6}\]", re.IGNORECASE
+)
+
+Passage = tuple[int, int, int]  # document, start, end
+
+
+def may_change_in_public(debate: Debate) -> bool:
+    return debate.setup.brief == "panel"
+
+
+@once
+def find_signals(debate: Debate) -> tuple[Signal, ...]:
+    """The seven signals after the answers so far."""
+    found = {
+        "gap": measure_gap(debate),
+        "unexplained_flips": measure_flips(debate),
+        "nothing_new": measure_news(debate),
+        "overlap": measure_overlap(debate, debate.names),
+        "unanswered_attacks": measure_attacks(debate),
+        "lost_dissent": measure_dissent(debate),
+        "dependence": measure_dependence(debate),
+    }
+    signals = []
+    for name, threshold in THRESHOLDS.items():
+        measured = None if name in OF_CHANGED_MINDS and not may_change_in_public(debate) else found[name]
+        value, part, whole = measured or (None, 0, 0)
+        raised = value is not None and value >= threshold
+        shown = "" if value is None else format_share(value)
+        signals.append(Signal(name=name, raised=raised, value=shown, part=part, whole=whole))
+    return tuple(signals)
+
+
+def is_worth_a_challenge(signals: Iterable[Signal]) -> bool:
+    return sum(signal.raised for signal in signals if signal.name in COUNTED) >= ENOUGH
+
+
+Measured = tuple[Fraction, int, int] | None
+"""(the value of a signal, and the part and the whole that it counts); None where it cannot be computed."""
+
+
+def share(part: int, whole: int) -> tuple[Fraction, int, int]:
+    return (Fraction(part, whole) if whole else Fraction(0)), part, whole
+
+
+def list_ballots(debate: Debate) -> dict[str, list[Balloted]]:
+    """The ballots of each debater that mean anything, in the order in which they were asked for."""
+    cast = sorted(debate.ballots, key=lambda ballot: (ballot.round, ballot.slot_index))
+    return {
+        name: found
+        for name in debate.names
+        if (found := [ballot for ballot in cast if ballot.seat == name and ballot.informative])
+    }
+
+
+def list_last_ballots(debate: Debate) -> dict[str, Balloted]:
+    """The last ballot of each debater from after the beginning of the talk."""
+    ballots = list_ballots(debate)
+    return {name: cast[-1] for name, cast in ballots.items() if cast[-1].wave != "blind"}
+
+
+def find_public_positions(debate: Debate) -> dict[str, str]:
+    """Whose position each debater stands for in public: its own, until it says what changed its mind."""
+    positions = {name: name for name in debate.names}
+    seats = {word.casefold(): seat for word, seat in name_seats(debate).items()}
+    for turn in filter(debate.is_active, debate.turns if may_change_in_public(debate) else ()):
+        for match in _CHANGED_BY.finditer(turn.text):
+            if changed := seats.get(match["who"].casefold()):
+                positions[turn.seat] = changed
+    return positions
+
+
+def measure_gap(debate: Debate) -> Measured:
+    """The mean private disbelief in what a debater stands for in public; those who choose otherwise, of all."""
+    public, last = find_public_positions(debate), list_last_ballots(debate)
+    if not last:
+        return None
+    disbelief = sum(
+        (1 - find_share(ballot.beliefs, public[name]) for name, ballot in last.items()), Fraction(0)
+    )
+    away = sum(ballot.choice != public[name] for name, ballot in last.items())
+    return disbelief / len(last), away, len(last)
+
+
+def measure_flips(debate: Debate) -> Measured:
+    """The share of debaters who chose another position without a reason that was new to them."""
+    several = {name: cast for name, cast in list_ballots(debate).items() if len(cast) > 1}
+    flipped = sum(any(is_unexplained(*pair) for pair in pairwise(cast)) for cast in several.values())
+    return share(flipped, len(several)) if several else None
+
+
+def is_unexplained(before: Balloted, after: Balloted) -> bool:
+    """Whether a choice changed, and what moved the voter is not told, or was known to it before."""
+    if not (before.choice and after.choice) or before.choice == after.choice:
+        return False
+    known = 0 if before.wave == "blind" else before.round
+    return after.moved_by is None or after.moved_by.round <= known
+
+
+def measure_news(debate: Debate) -> Measured:
+    """How little was new in the rounds in which agreement rose: one less the share of voters who name a new point."""
+    named = asked = rounds = 0
+    latest = {name: cast[0] for name, cast in list_ballots(debate).items() if cast[0].wave == "blind"}
+    for number in range(1, debate.round + 1):
+        cast = [b for b in debate.round_ballots(number) if b.wave == "round" and b.informative]
+        if not cast:
+            continue
+        rounds += 1
+        before, latest = latest, latest | {ballot.seat: ballot for ballot in cast}
+        if before and count_agreeing(latest.values()) > count_agreeing(before.values()):
+            named += sum(bool(ballot.new_point) for ballot in cast)
+            asked += len(cast)
+    if not rounds:
+        return None
+    return (1 - Fraction(named, asked) if asked else Fraction(0)), asked - named, asked
+
+
+def count_agreeing(ballots: Iterable[Balloted]) -> int:
+    counts = Counter(ballot.choice for ballot in ballots if ballot.choice)
+    return max(counts.values(), default=0)
+
+
+@once
+def list_passages(debate: Debate) -> dict[str, frozenset[Passage]]:
+    """The passages of documents that each debater quoted, as they were found."""
+    found: dict[str, set[Passage]] = {name: set() for name in debate.names}
+    for turn in filter(debate.is_active, debate.turns):
+        for checked in check_quotes(debate, turn.text, turn.seen):
+            if checked.span and checked.source:
+                found[turn.seat].add((checked.source.number, checked.span.start, checked.span.end))
+    return {name: frozenset(passages) for name, passages in found.items() if passages}
+
+
+def measure_overlap(debate: Debate, names: Iterable[str]) -> Measured:
+    """The mean overlap (Jaccard) of the passages that two debaters quote; those that several quote, of all."""
+    passages = list_passages(debate)
+    quoting = [passages[name] for name in names if name in passages]
+    if len(quoting) < ENOUGH:
+        return None
+    overlaps = [measure_pair(one, other) for one, other in combinations(quoting, 2)]
+    every = frozenset().union(*quoting)
+    shared = sum(sum(is_among(passage, own) for own in quoting) > 1 for passage in every)
+    return sum(overlaps, Fraction(0)) / len(overlaps), shared, len(every)
+
+
+def measure_pair(one: frozenset[Passage], other: frozenset[Passage]) -> Fraction:
+    common = sum(is_among(passage, other) for passage in one)
+    return Fraction(common, len(one) + len(other) - min(common, len(other)))
+
+
+def is_among(passage: Passage, others: Iterable[Passage]) -> bool:
+    document, start, end = passage
+    return any(document == number and start < stop and begin < end for number, begin, stop in others)
+
+
+def list_links(debate: Debate) -> Iterator[Link]:
+    """What points do to others, of turns that were not retracted."""
+    points = list_points(debate)
+    for source, cited in find_citations(debate).items():
+        if debate.is_active(points[source].turn):
+            yield from cited.links
+
+
+def measure_attacks(debate: Debate) -> Measured:
+    """The share of attacks that their target's debater never spoke to, of those that it could still answer."""
+    links, last = list(list_links(debate)), find_last_round(debate)
+    attacks = [link for link in links if link.relation in ATTACKS and link.source.round < last]
+    answers = {(link.source.seat, link.target) for link in links}
+    ignored = sum((attack.target.seat, attack.source) not in answers for attack in attacks)
+    return share(ignored, len(attacks)) if links else None
+
+
+def measure_dissent(debate: Debate) -> Measured:
+    """The share of points of those who hold another position than most do that nobody else takes up."""
+    last, links = list_last_ballots(debate), list(list_links(debate))
+    leader = find_leader(last)
+    if not (leader and links):
+        return None
+    minority = {name for name, ballot in last.items() if ballot.choice not in ("", leader)}
+    points = [cited for cited in list_points(debate) if cited.seat in minority]
+    taken_up = {link.target for link in links if link.source.seat != link.target.seat}
+    return share(sum(cited not in taken_up for cited in points), len(points))
+
+
+def find_leader(ballots: Mapping[str, Balloted]) -> str:
+    """The position that more voters choose than any other; "" for none."""
+    counts = Counter(ballot.choice for ballot in ballots.values() if ballot.choice).most_common(2)
+    (first, most), (_, next_most) = [*counts, ("", 0), ("", 0)][:2]
+    return first if most > next_most else ""
+
+
+def measure_dependence(debate: Debate) -> Measured:
+    """How far debaters are one voice: one less the share that each is a voice of its own; those with a like, of all."""
+    models = [debater.model for debater in debate.setup.debaters]
+    pairs = list(combinations(models, 2))
+    alike = [
+        SAME_MODEL if one == other else SAME_FAMILY if family(one) == family(other) else OTHERWISE
+        for one, other in pairs
+    ]
+    mean = sum(alike, Fraction(0)) / len(alike)
+    shared = sum(models.count(model) > 1 for model in models)
+    return 1 - 1 / (1 + (len(models) - 1) * mean), shared, len(models)
+
+
+def find_last_round(debate: Debate) -> int:
+    """The last round of talk; 0 before the first."""
+    return max(debate.talk_rounds, default=0)
+
+
+def find_patterns(debate: Debate) -> tuple[HollowPattern, ...]:
+    """The patterns that hold after the round of talk under way."""
+    holds: dict[HollowPattern, bool] = {
+        "quick_unanimity": is_quick_unanimity(debate),
+        "shallow_reasoning": is_shallow_reasoning(debate),
+        "echo_chamber": is_echo_chamber(debate),
+        "groupthink": is_groupthink(debate),
+    }
+    return tuple(name for name, is_so in holds.items() if is_so)
+
+
+def is_quick_unanimity(debate: Debate) -> bool:
+    """Everybody agrees in private, or the moderator settles it, within two rounds; before the talk they did not."""
+    first = [cast[0].choice for cast in list_ballots(debate).values() if cast[0].wave == "blind"]
+    last = [ballot.choice for ballot in list_last_ballots(debate).values()]
+    agree = len(last) == len(debate.names) and len(set(last)) == 1 and last[0] != ""
+    is_settled = any(one.settled and one.round == find_last_round(debate) for one in debate.round_summaries)
+    return debate.talk_round_count <= MIN_ROUNDS and len(set(first)) > 1 and (agree or is_settled)
+
+
+def is_shallow_reasoning(debate: Debate) -> bool:
+    """Somebody changed its choice for no reason that was new; or beliefs moved in a round without anything new."""
+    if not may_change_in_public(debate):
+        return False
+    flips = measure_flips(debate)
+    cast = [b for b in debate.round_ballots(find_last_round(debate)) if b.wave == "round" and b.informative]
+    nothing_new = bool(cast) and not any(ballot.new_point for ballot in cast)
+    ballots = list_ballots(debate)
+    moved = any(measure_movement(*ballots[b.seat][-2:]) > 0 for b in cast if len(ballots[b.seat]) > 1)
+    return bool(flips and flips[1]) or (nothing_new and moved)
+
+
+def is_echo_chamber(debate: Debate) -> bool:
+    """Most of those who agree quote the same passages, all quote one document of several, or points are repeated."""
+    last, passages = list_last_ballots(debate), list_passages(debate)
+    leader = find_leader(last)
+    majority = [name for name, ballot in last.items() if leader and ballot.choice == leader]
+    overlap = measure_overlap(debate, majority)
+    quoted = {passage[0] for own in passages.values() for passage in own}
+    is_one_source = len(passages) > 1 and len(quoted) == 1 and len(debate.setup.documents) > 1
+    round_points = [cited for cited in list_points(debate) if cited.round == find_last_round(debate)]
+    repeats = {link.source for link in list_links(debate) if link.relation == "repeats"}
+    repeated = sum(cited in repeats for cited in round_points)
+    is_repeated = bool(round_points) and Fraction(repeated, len(round_points)) >= HALF
+    return bool(overlap and overlap[0] >= SAME_SOURCES) or is_one_source or is_repeated
+
+
+def is_groupthink(debate: Debate) -> bool:
+    """Attacks stopped; who disagrees in private says nothing against it; or what a minority said is lost altogether."""
+    links = list(list_links(debate))
+    if not links or debate.talk_round_count < ENOUGH:
+        return False
+    attacks = [link for link in links if link.relation in ATTACKS]
+    has_stopped = not any(link.source.round == find_last_round(debate) for link in attacks)
+    dissent = measure_dissent(debate)
+    is_lost = bool(dissent and dissent[2] and dissent[1] == dissent[2])
+    return has_stopped or is_lost or (may_change_in_public(debate) and hides_dissent(debate, attacks))
+
+
+def hides_dissent(debate: Debate, attacks: Iterable[Link]) -> bool:
+    """Whether nobody of those who hold another position in private attacks the one that most stand for in public."""
+    public, last = find_public_positions(debate), list_last_ballots(debate)
+    counts = Counter(public.values()).most_common(1)
+    leader, supporters = counts[0]
+    dissenting = {name for name, ballot in last.items() if ballot.choice not in ("", leader)}
+    silent = {name for name in dissenting if public[name] == leader}
+    spoke = {attack.source.seat for attack in attacks if public.get(attack.target.seat) == leader}
+    return supporters > 1 and bool(silent) and not (silent & spoke)
+
+
+UNITS: dict[SignalName, str] = {
+    "gap": "debaters who choose otherwise in private",
+    "unexplained_flips": "debaters who changed their choice without a new reason",
+    "nothing_new": "voters who name nothing new where agreement rose",
+    "overlap": "passages that several quote",
+    "unanswered_attacks": "attacks that their target never spoke to",
+    "lost_dissent": "points of a minority that nobody took up",
+    "dependence": "debaters who share a model",
+}
+NOT_COMPUTED = "not computed: nothing to count"
+FOR_ADVOCATES = "not computed: advocates do not change their mind in public"
+
+
+def describe_counts(debate: Debate, signal: Signal) -> str:
+    """What a signal counted, or why it is not computed."""
+    if signal.value:
+        return f"{signal.part} of {signal.whole} {UNITS[signal.name]}"
+    is_advocates = signal.name in OF_CHANGED_MINDS and not may_change_in_public(debate)
+    return FOR_ADVOCATES if is_advocates else NOT_COMPUTED
