@@ -60,7 +60,7 @@ def format_standing(result: DebateResult, round_number: int = 0, phase: str = ""
     """Status, round and reason in a sentence or two."""
     where = f", round {round_number} ({phase})" if round_number else ""
     at_work = ", at work" if result.working else ""
-    ended = END_REASONS.get(result.reason)
+    ended = result.reason if result.reason in END_REASONS.values() else END_REASONS.get(result.reason)
     reason = f"The talk ended: {ended}." if ended else result.reason
     return f"Debate {result.debate_id}: {result.status}{at_work}{where}. {reason}".rstrip()
 

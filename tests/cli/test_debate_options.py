@@ -253,3 +253,14 @@ def test_a_rule_of_consensus_is_a_kind_or_json(cli: Cli) -> None:
     assert "rule: a supermajority, 3/4 or more of all seats asked: " in by_json.stdout
     assert refused.exit_code != 0
     assert "options voting treshold: it is unknown." in refused.output
+
+
+@pytest.mark.requirement("N1")
+def test_effort_is_an_option_and_a_setting(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_setup(cli)["effort"]["level"] == "standard"
+    assert open_setup(cli, "--effort", "quick")["ballots"] == "none"
+    monkeypatch.setenv("COUNTERPOINT_EFFORT", "assured")
+    assert open_setup(cli)["ballots"] == "rounds"
+    assert open_setup(cli, "--effort", "standard")["ballots"] == "blind"
+    monkeypatch.setenv("COUNTERPOINT_EFFORT", "most")
+    assert "The setting effort (COUNTERPOINT_EFFORT)" in cli("debate", "Ship it?").stderr

@@ -201,7 +201,7 @@ def describe_more(debate: Debate) -> str:
     setup, effort = debate.setup, debate.setup.effort
     models = {current_model(debate, seat) for seat in seat_models(setup)} - {CALLER}
     judging = {current_model(debate, judge) for judge in judge_seats(setup)}
-    if effort is None or debate.verdict is None or not judging - {CALLER, EMBEDDED}:
+    if effort is None or debate.verdict is None or debate.skipped or not judging - {CALLER, EMBEDDED}:
         return ""
     applies = setup.judges.both_orders and not (setup.ledger and setup.ledger.standings)
     able = rank_judges(

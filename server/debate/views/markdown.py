@@ -237,7 +237,10 @@ def format_report(found: Report) -> str:
     parts += [f"\n{quote(found.reasoning)}"] if found.reasoning else []
     parts += section("Votes", [*found.votes, *panel_lines(found)])
     parts += section("Ballots", found.ballots)
-    parts += section("Private ballots", list_belief_lines(found.beliefs))
+    parts += section(
+        "Private ballots (how likely the debaters' models hold each position)",
+        list_belief_lines(found.beliefs),
+    )
     parts += section("Mirror (stances swapped)", list_mirror_lines(found))
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
     parts += section("Signs of hollow agreement", list_signal_lines(found.signals))
@@ -274,10 +277,10 @@ def panel_lines(found: Report) -> list[str]:
         return []
     proven = f", proven: {', '.join(panel.proven)}" if panel.proven else ""
     counts = f"{panel.asked} asked, {panel.voted} voted, {panel.abstained} abstained, {panel.failed} failed"
-    shares = f"support {panel.support}, against {panel.against}; {panel.voices} independent voices{proven}"
+    shares = f"support {panel.support} of the weight, against {panel.against}"
     rule = f"rule: {panel.rule}" if panel.rule else ""
     ahead = f"ahead: {found.ahead}" if found.ahead else ""
-    counted = f"counted: {counts}; {shares}"
+    counted = f"counted: {counts}; {shares}; {panel.voices} independent voices{proven}"
     told = (ahead, counted, rule, panel.consensus, f"confidence: {format_confidence(found)}", found.settled)
     return [*filter(None, told)]
 

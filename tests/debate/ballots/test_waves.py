@@ -19,6 +19,7 @@ from server.debate.views.blind import hide_blind_answers
 from server.debate.views.events import build_event_page
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
+from server.debate.views.state import describe_awaited_text
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,
@@ -342,6 +343,14 @@ def test_limits_that_do_not_pay_for_ballots_pay_for_the_talk_unless_ballots_are_
     end = simulate(setup, task_script({})).play()
     assert end.debate.verdict is not None
     assert len(end.debate.turns) == (2 if expected == "blind" and calls < 10 else 4)
+
+
+def test_a_caller_is_shown_the_positions_of_its_ballot_and_of_many_a_few() -> None:
+    for count, named in ((2, 2), (6, 4)):
+        setup = build_setup(["caller"], debaters=build_debaters(count), options={"ballots": "blind"})
+        told = describe_awaited_text(simulate(setup).play_to_round(1).debate)
+        assert told.count(": percent") == named + 1 + (count > named)
+        assert '"none": percent' in told
 
 
 def test_ballots_that_are_not_asked_for_cannot_end_or_skip_a_debate() -> None:

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.effort import PRESETS, describe_effort, describe_more, estimate, estimate_levels
+from server.debate.commands.effort import (
+    PRESETS,
+    apply_effort,
+    describe_effort,
+    describe_more,
+    estimate,
+    estimate_levels,
+)
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
@@ -134,6 +141,39 @@ def test_the_estimate_names_calls_time_and_money_of_all_three() -> None:
     assert levels["quick"] == estimate(Debate(plan(FIVE, "quick")))
     assert levels["quick"].calls < 14 < levels["assured"].calls
     assert estimate_levels(setup.model_copy(update={"effort": None})) == {}
+
+
+def test_a_mirror_that_is_asked_for_takes_as_much_again_and_one_for_contested_votes_may() -> None:
+    plain, mirrored = (Debate(plan(FIVE, options={"mirror": mirror})) for mirror in (False, True))
+    assert estimate(mirrored).calls == 2 * estimate(plain).calls
+    assert estimate(mirrored).seconds == tuple(2 * bound for bound in estimate(plain).seconds)
+    assert mirrored.setup.mirror == "on"
+    assert "twice that with its mirror" in estimate_line(
+        Debate(plan(FIVE, options={"mirror": "if_contested"}))
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "asked", "mirror"),
+    [
+        (FIVE, {}, "if_contested"),
+        (FIVE, {"options": {"mirror": False}}, "off"),
+        (["caller", "a/x"], {}, "off"),
+        (["local"], {}, "off"),
+        (FIVE, {"format": "settle"}, "off"),
+    ],
+)
+def test_an_assured_debate_has_a_mirror_where_one_can_be_held(
+    models: list[str], asked: dict[str, Any], mirror: str
+) -> None:
+    assert plan(models, "assured", **asked).mirror == mirror
+
+
+def test_a_setup_without_levels_stays_as_it_is() -> None:
+    without = plan(FIVE).model_copy(update={"effort": None})
+    assert apply_effort(without, "assured") == without
+    assert describe_effort(without) == ""
+    check_opened(without)
 
 
 @pytest.mark.parametrize("level", PRESETS)

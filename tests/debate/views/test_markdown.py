@@ -48,11 +48,12 @@ PARTS = [
     "\n## Round 3: verdict\n\n### judge 1, reading 1: for Proponent, margin 2\n\n> It is not worth it.\n",
     f'\n## Verdict: Leaning: "for" (Proponent)\n\n**Question**: "{QUESTION}"\n\n> It is not worth it.\n',
     "\n**Votes**\n- judge 1 (scripted): Proponent, margin 2 of 3\n- ahead: Proponent\n",
-    "- counted: 1 asked, 1 voted, 0 abstained, 0 failed; support 1, against 0; 1.0 independent voices\n",
+    "- counted: 1 asked, 1 voted, 0 abstained, 0 failed; support 1 of the weight, against 0; 1.0 independent voices\n",
     "\n**Keep in mind**\n- One model argued every side (scripted): count it as one voice.\n",
     '\n**Positions**\n- Proponent (scripted): "for"\n- Opponent (scripted): "against"\n',
     "\n2 rounds of talk, 4 turns. The talk ended: the last round was held. ",
-    "6 calls, 600 tokens in (360 cached), 120 out, $0.006.\n",
+    "6 calls, 600 tokens in (360 cached), 120 out, $0.006. Effort quick: no private ballots, 1 judge (scripted). ",
+    "; effort=standard also asks what they hold in private.\n",
 ]
 """What a transcript consists of, in this order."""
 
