@@ -58,7 +58,7 @@ class MirrorHolder:
         mirror = await self.wait(run, mirror)
         if found := describe_end(run.snapshot, mirror):
             run.update(await self.store.record(run.snapshot, (found,)))
-        elif is_left(run):
+        else:
             await self.pause(mirror)
 
     async def open(self, run: Run, debate_id: str) -> DebateSnapshot:
@@ -91,7 +91,7 @@ class MirrorHolder:
         return await self.store.refresh(held.snapshot)
 
     async def pause(self, mirror: DebateSnapshot) -> None:
-        """Have a mirror make no more calls, whose debate has paused or was concluded without it."""
+        """Have a mirror make no more calls that its debate does not wait for: it has paused, or was concluded."""
         while not (mirror.debate.ended or mirror.debate.paused):
             mirror = await self.store.record(mirror, (Paused(reason=WAITS),))
 
@@ -104,7 +104,8 @@ def is_left(run: Run) -> bool:
 def describe_end(original: DebateSnapshot, mirror: DebateSnapshot) -> Event | None:
     """What a debate records of its mirror, which has ended or stopped; None while it is held."""
     debate, held = original.debate, mirror.debate
-    if original.status != "running" or is_concluded_on_request(debate):
+    is_asked_for = original.status == "running" and not is_concluded_on_request(debate)
+    if not is_asked_for or mirror.status == "running":
         return None
     if held.verdict and held.ended:
         head = next(entry.hash for entry in mirror.entries if entry.event is held.ended)
@@ -113,9 +114,7 @@ def describe_end(original: DebateSnapshot, mirror: DebateSnapshot) -> Event | No
     if paused and paused.cause == "daily_budget":
         return Paused(cause="daily_budget", reason=paused.reason, until=paused.until)
     if paused and paused.cause == "request":
-        return Paused(reason=PAUSED_ON_REQUEST) if paused.reason != WAITS else None
-    if mirror.status == "running":
-        return None
+        return Paused(reason=PAUSED_ON_REQUEST)
     reason = "a seat of it waits for its caller"
     if paused:
         reason = paused.reason

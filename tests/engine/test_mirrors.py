@@ -13,12 +13,15 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.escalation import JudgesAdded, MirrorHeld, MirrorOpened, MirrorSkipped
-from server.debate.rules.budget import compute_spending
+from server.debate.rules.budget import NO_ELAPSED_TIME, compute_spending
 from server.debate.views.verdict import build_report
+from server.engine.database.errors import ForeignRecordError
 from server.engine.database.ledger import read_judgments
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.mirrors import MirrorHolder
 from server.engine.receipts import find_receipt
+from server.engine.runner import Run
 from server.engine.transfer import export_debate, restore_debate
 from server.engine.verification import Keys, verify_file
 from server.models import ModelError, Request
@@ -395,3 +398,76 @@ class OftenEmptyInMirror(Planted):
         )
         is_mirror = ada and request.prompt.summary.stance != STANCES[ada]
         return " " if is_mirror and request.seed % 2 else super().answer(model, request)
+
+
+async def test_a_mirror_that_ran_out_of_time_before_anybody_spoke_does_not_count(tmp_path: Path) -> None:
+    now = datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+    def pass_time(snapshot: DebateSnapshot) -> None:
+        nonlocal now
+        now += timedelta(seconds=150 if snapshot.debate.setup.mirror_of and not snapshot.debate.ended else 0)
+
+    planted = Planted(worth={"build it": 6})
+    async with engine(tmp_path / "db", planted, clock=lambda: now) as manager:
+        manager.subscribe(pass_time)
+        ended = await run_debate(manager, **describe_debate(mirror=True, limits={"max_seconds": 100}))
+
+    report = build_report(ended.debate)
+    assert (report.outcome, report.winner) == ("decided", "Ada")
+    assert "it ended without a verdict" in report.mirror.told
+
+
+async def test_two_processes_that_open_a_mirror_at_once_open_one(tmp_path: Path) -> None:
+    planted = Planted(worth={"build it": 6})
+    opened = list[DebateSnapshot]()
+    async with engine(tmp_path / "db", planted) as one, engine(tmp_path / "db", planted) as other:
+        ended = await run_debate(one, **describe_debate(mirror=True))
+
+        async def open_mirror(manager: DebateManager) -> None:
+            holder = MirrorHolder(manager.store, lambda _: NO_ELAPSED_TIME, lambda snapshot, _: Run(snapshot))
+            opened.append(await holder.open(Run(ended), "2" * 12))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(open_mirror, one)
+            tasks.start_soon(open_mirror, other)
+        mirrors = await find_mirrors(one)
+
+    assert {snapshot.entries[0].hash for snapshot in opened} == {opened[0].entries[0].hash}
+    assert len(mirrors) == 2
+
+
+async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_path: Path) -> None:
+    """Another installation has written to the mirror, so that it is not run here."""
+    database = tmp_path / "db"
+    planted = Planted(worth={"build it": 6}, delay=0.05)
+    async with engine(database, planted) as manager:
+        started = await start_debate(manager, run=True, **describe_debate(mirror=True))
+        mirror_id = await wait_for_mirror(manager, started.id)
+        await manager.intervene(started.id, "pause", InterventionRequest(), actor="test")
+        with anyio.fail_after(5):
+            async for mirror in manager.watch_states(mirror_id):
+                if mirror.debate.paused:
+                    break
+    async with engine(database, planted) as manager:
+        await manager.store.journal.set_seal(mirror_id, mirror.entries[-1].seq, "of another")
+    async with engine(database, planted) as manager:
+        await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
+        with pytest.raises(ForeignRecordError), anyio.fail_after(5):
+            await manager.follow(started.id, wait=5)
+        await manager.adopt(mirror_id)
+        with anyio.fail_after(10):
+            ended = await manager.follow(started.id, wait=10)
+
+    assert build_report(ended.debate).mirror.agrees
+
+
+async def test_a_fork_after_the_judges_asks_for_a_mirror_of_its_own(tmp_path: Path) -> None:
+    async with engine(tmp_path / "db", Planted(worth={"build it": 6})) as manager:
+        ended = await run_debate(manager, **describe_debate(mirror=True, synthesizer=True))
+        fork = await manager.fork(ended.id, 3, ChangesInput(run=True), actor="test")
+        with anyio.fail_after(10):
+            fork = await manager.follow(fork.id, wait=10)
+
+    report, origin = build_report(fork.debate), build_report(ended.debate)
+    assert (report.mirror.agrees, report.deliverable != "") == (True, True)
+    assert report.mirror.debate_id != origin.mirror.debate_id
