@@ -5,6 +5,10 @@ test marked with `@pytest.mark.requirement`; what is planned, by none; and every
 """
 
 BUILT: dict[str, str] = {
+    "D28": (
+        "long documents: whole where they fit every seat's context window, otherwise as recorded digests with "
+        "exact quotes; a seat that could not read everything is named"
+    ),
     "D11": (
         "consensus proof: votes, counts, confidence, signatures, time; verify; JSON export; any changed "
         "byte of any turn, vote, verdict or order is detected"
@@ -271,10 +275,6 @@ PLANNED: dict[str, str] = {
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
         "the difference"
-    ),
-    "D28": (
-        "long documents: whole where they fit every seat's context window, otherwise as recorded digests with "
-        "exact quotes; a seat that could not read everything is named"
     ),
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N20": (

@@ -39,7 +39,7 @@ ROOMS: dict[str, str] = {
     "debate.documents": "debate.arguments debate.facts",
     "debate.votes": "debate.facts",
     "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
-    "debate.rules": "debate.ballots debate.facts debate.votes",
+    "debate.rules": "debate.ballots debate.documents debate.facts debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
@@ -52,10 +52,12 @@ ROOMS: dict[str, str] = {
         "debate.votes"
     ),
     "research": "debate.facts debate.prompts redaction settings",
-    "debate.commands": "debate.ballots debate.facts debate.replies debate.rules debate.schemas debate.votes",
+    "debate.commands": (
+        "debate.ballots debate.documents debate.facts debate.replies debate.rules debate.schemas debate.votes"
+    ),
     "debate.records": (
-        "debate.analysis debate.arguments debate.commands debate.facts debate.prompts debate.replies debate.rules "
-        "debate.schemas debate.votes"
+        "debate.analysis debate.arguments debate.commands debate.documents debate.facts debate.prompts debate.replies "
+        "debate.rules debate.schemas debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
@@ -82,8 +84,8 @@ ROOMS: dict[str, str] = {
         "redaction signing storage"
     ),
     "engine.model_calls": (
-        "debate.facts debate.prompts debate.replies debate.rules engine.turnstile models models.registry "
-        "redaction research"
+        "debate.documents debate.facts debate.prompts debate.replies debate.rules engine.turnstile models "
+        "models.registry redaction research"
     ),
     "engine.runner": "debate.facts debate.rules engine.database engine.model_calls models redaction storage",
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",

@@ -293,8 +293,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
         case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
             pass
-        case events.Balloted():
-            print_ballot(out, event)
+        case events.Balloted() | events.Digested() | events.PassageRead():
+            print_aside(out, event)
         case events.Judged():
             print_judgment(out, event)
         case TalkSkipped() | Converged() | Alerted():
@@ -313,9 +313,13 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             assert_never(event)
 
 
-def print_ballot(out: Terminal, event: events.Balloted) -> None:
-    """A ballot in a line. Samples of the baseline are too many, and stand in the verdict together."""
-    if event.wave != "sample":
+def print_aside(out: Terminal, event: events.Balloted | events.Digested | events.PassageRead) -> None:
+    """What is no part of the talk, in a line. Samples of the baseline are too many: they stand in the verdict."""
+    if isinstance(event, events.Digested):
+        print_note(out, f"The reader, section {event.slot_index + 1}: {quote_heading(event.summary)}")
+    elif isinstance(event, events.PassageRead):
+        print_note(out, f"{event.seat} asked for {quote_heading(event.query)}: {event.found}")
+    elif event.wave != "sample":
         print_note(out, describe_ballot(event))
 
 

@@ -9,10 +9,10 @@ from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import add_prices, add_prompt_functions, open_debate
+from server.debate.commands.open import add_prices, add_prompt_functions, add_windows, open_debate
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.config import LedgerExtract, Price
+from server.debate.facts.config import LedgerExtract, Price, Window
 from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event, Lookup, Opened, Paused, Researched, Resumed
 from server.debate.facts.interventions import InterventionFact
@@ -312,6 +312,22 @@ def play_observed() -> list[Event]:
     return simulate(build_setup(format="verdict", options=options), script).play().events
 
 
+def play_digested() -> list[Event]:
+    """A document that the window does not hold: its digest with a quote, a passage, and a request for nothing."""
+    text = "".join(f"[page {n}]\nŻółć of line {n}: it was closed for {n} weeks.\n" * 24 for n in range(1, 25))
+    turns = {
+        "Proponent": "“it was closed for 7 weeks” (doc 1)\n[read doc 1: page 7]",
+        "Opponent": "[read doc 1: 日本]",
+    }
+    digest = {
+        "summary": "Closures, by 日本語.",
+        "quotes": ["it was closed for 7 weeks", "nobody wrote this here"],
+    }
+    script = task_script({"argument": lambda call: turns[call.seat], "digest": digest})
+    opened = build_setup(format="verdict", documents=[{"title": "Closures", "text": text.strip()}])
+    return simulate(add_windows(opened, [Window(model="scripted", tokens=6_000)]), script).play().events
+
+
 def play_messages() -> list[Event]:
     """Messages beside turns: one is answered, and the answer to the other fails."""
 
@@ -420,6 +436,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "oxford": play_oxford,
         "blocks": play_blocks,
         "observed": play_observed,
+        "digested": play_digested,
         "messages": play_messages,
         "hollow": play_hollow,
         "ballots": play_ballots,

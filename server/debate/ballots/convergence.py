@@ -12,9 +12,9 @@ from server.debate.arguments.points import has_said
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
 from server.debate.facts.config import CALLER
-from server.debate.facts.events import Balloted, Event
+from server.debate.facts.events import Balloted, BlockEnded, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, find_block, replace
 from server.debate.votes.families import family
 
 SURE = Fraction(9, 10)
@@ -156,3 +156,25 @@ def build_converged(debate: Debate) -> tuple[Event, ...]:
     """That the ballots after this round say that the talk may end, once."""
     found = find_convergence(debate)
     return (found,) if found and found not in debate.convergence else ()
+
+
+def supersede_votes(debate: Debate) -> Debate:
+    """The votes of this round do not count: they were given on a transcript with a turn that was retracted."""
+    read = [vote for vote in debate.judgments if vote.round == debate.round]
+    cast = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
+    return replace(
+        debate,
+        judgments=tuple(vote for vote in debate.judgments if vote not in read),
+        ballots=tuple(vote for vote in debate.ballots if vote not in cast),
+        superseded=(*debate.superseded, *read, *cast),
+        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in (*read, *cast)},
+    )
+
+
+def find_block_problem(debate: Debate, event: BlockEnded) -> str:
+    """Why no block of phases can end so now; "" where one can."""
+    block = find_block(debate.setup.phases, debate.phase) if debate.phase else ()
+    if not block or block[0].name != event.block or event.round != debate.round:
+        return "no block ends here"
+    is_recorded = any(ended.round == event.round for ended in debate.ended_blocks)
+    return "it is recorded already" if is_recorded else ""

@@ -193,8 +193,10 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
         "run": changes.run,
         "debaters": build_changed_debaters(setup, changes),
         "seed": changes.seed or setup.seed,
-        "documents": build_documents(changes.documents, setup.documents, at_round),
+        "documents": build_documents(changes.documents, list_inherited_documents(setup, at_round), at_round),
     }
+    if not at_round:
+        other["reader"] = None  # planned anew, since nothing that was read is inherited
     if setup.framing or changes.stances:
         other["framer"] = None
     if changes.judges:
@@ -229,6 +231,14 @@ def drop_added_judges(debate: Debate) -> Opened:
     panel, added = debate.setup.judges, sum(len(event.models) for event in debate.judges_added)
     models = panel.models[: len(panel.models) - added]
     return debate.setup.model_copy(update={"judges": panel.model_copy(update={"models": models})})
+
+
+def list_inherited_documents(setup: Opened, at_round: int) -> list[config.Document]:
+    added = (min(document.after_round, at_round) for document in setup.documents)
+    return [
+        document.model_copy(update={"after_round": number})
+        for document, number in zip(setup.documents, added, strict=True)
+    ]
 
 
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:

@@ -11,12 +11,12 @@ from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.commands.voting import build_weights, parse_fraction
 from server.debate.facts import interventions
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import FRAMER, Limits, Price
+from server.debate.facts.config import FRAMER, Limits, Price, check_prices_known
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, clean_line, format_count
-from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, check_prices_known
+from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
 from server.debate.rules.decide import find_budget_shortfall, is_unattended
 from server.debate.rules.schedule import candidate_models, find_voters, seat_models
 from server.debate.rules.transitions import replay

@@ -15,7 +15,13 @@ from server.debate.commands.effort import (
 )
 from server.debate.commands.escalation import build_escalation, check_escalation
 from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.officers import add_challenges, build_moderator, build_officer, build_readers
+from server.debate.commands.officers import (
+    add_challenges,
+    build_moderator,
+    build_officer,
+    build_readers,
+    plan_digests,
+)
 from server.debate.commands.phases import (
     add_closing_round,
     add_last_phases,
@@ -38,6 +44,7 @@ from server.debate.facts.config import (
     Phase,
     Price,
     Window,
+    check_prices_known,
 )
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
@@ -47,7 +54,7 @@ from server.debate.facts.state import Debate, count_passes, seat_kind
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
-from server.debate.rules.budget import check_prices_known, find_round_shortfall, pays_for_all
+from server.debate.rules.budget import find_round_shortfall, pays_for_all
 from server.debate.rules.schedule import (
     find_models,
     find_seat_prompt,
@@ -58,7 +65,7 @@ from server.debate.rules.windows import find_misfits
 from server.debate.schemas.output_schema import check_schema
 
 MAX_QUESTION_LENGTH = 10_000
-MAX_TOTAL_DOCUMENT_LENGTH = 400_000
+MAX_TOTAL_DOCUMENT_LENGTH = 3_000_000
 MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
 MAX_BLOCK_ROUNDS = 20  # of talk, where phases are repeated
 
@@ -258,6 +265,8 @@ def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
         InvalidRequestError: the first prompts do not fit a seat's model, and are not to be sent all the same.
     """
     setup = setup.model_copy(update={"windows": tuple(windows)})
+    if setup.on_window == "refuse" and not setup.reader and not setup.forked_at_round and find_misfits(setup):
+        setup = plan_digests(setup)
     misfits = "; ".join(find_misfits(setup)) if setup.on_window == "refuse" else ""
     advice = (
         "Choose models with a larger window, pass only the parts of the documents that matter, or send it all the "

@@ -29,7 +29,7 @@ from server.debate.facts.config import (
 )
 from server.debate.facts.text import clean, clean_line
 
-MAX_DOCUMENT_LENGTH = 200_000
+MAX_DOCUMENT_LENGTH = 2_000_000
 TITLE_LENGTH = 60  # of a document that was given without a title
 
 

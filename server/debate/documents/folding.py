@@ -8,10 +8,13 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 _LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+
+MOST_KEPT = 16
+"""Documents that are kept as they are compared: long ones take megabytes."""
 
 SOFT_HYPHEN = "\u00ad"
 """Where a word may be divided; at the end of a line it joins it with the next."""
@@ -55,6 +58,8 @@ class FoldedText:
     text: str
     starts: tuple[int, ...]
     places: tuple[int, ...]
+    known: dict[str, tuple[int, int] | None] = field(default_factory=dict, compare=False, repr=False)
+    """Where quotes stand that were looked up, by what was asked. It is gone with the text."""
 
     def find_place(self, position: int) -> int:
         """The offset in the text itself of what stands at this position."""
@@ -106,13 +111,13 @@ def _fold_one(match: re.Match[str]) -> str:
             return _FOLDS[kind]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_KEPT)
 def fold_document(text: str) -> FoldedText:
     """A document as it is compared."""
     return _fold_with_places(text, None)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_KEPT)
 def fold_without_dashes(text: str) -> FoldedText | None:
     """A document without the dashes between words; None where no line ends with one."""
     return _fold_with_places(text, _TIGHT_DASH) if _LINE_END_DASH.search(text) else None

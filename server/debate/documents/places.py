@@ -4,8 +4,6 @@ import re
 from bisect import bisect_right
 from functools import lru_cache
 
-from server.debate.documents.sources import Source
-
 MAX_SECTION_LENGTH = 80
 
 _PAGE = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
@@ -15,9 +13,9 @@ _SECTION = re.compile(r"^(?:#{1,6}[ \t]+(\S.*)|((?:\d+\.)+\d*[ \t]+[^\W\d_].{0,1
 """A heading in Markdown, or a line that begins with the number of a section."""
 
 
-def describe_place(source: Source, position: int) -> str:
+def describe_place(text: str, position: int) -> str:
     """Such as "page 212, section 4.2 Costs"; "" where the document has neither."""
-    pages, sections = find_pages(source.text), find_sections(source.text)
+    pages, sections = find_pages(text), find_sections(text)
     parts = []
     if page := _find_last(pages, position):
         parts.append(f"page {page}")
@@ -26,13 +24,13 @@ def describe_place(source: Source, position: int) -> str:
     return ", ".join(parts)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def find_pages(text: str) -> tuple[tuple[int, str], ...]:
     """(where a page begins, its number), in order."""
     return tuple((found.start(), found[1]) for found in _PAGE.finditer(text))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def find_sections(text: str) -> tuple[tuple[int, str], ...]:
     """(where a section begins, its heading), in order."""
     return tuple(

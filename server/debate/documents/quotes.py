@@ -27,6 +27,9 @@ LONGEST_GAP = 2_000
 MOST_QUOTES = 200
 """Of one text; further ones are not looked up."""
 
+MOST_KNOWN = 4096
+"""Quotes of a document whose places are kept."""
+
 REFERENCE = re.compile(
     r"[(\[（［【]\s*"
     r"(?:docs?|documents?|dokumente?|dok|documentos?|documenti|документ|док|文档|文檔|文件|文書|資料|문서)"
@@ -168,13 +171,22 @@ def find_quote(quote: Quote, document: str) -> Span | None:
     return next(filter(None, (find_span(reading, document) for reading in readings)), None)
 
 
-@lru_cache(maxsize=8192)  # the same turns stand in prompt after prompt
 def find_span(quoted: str, document: str) -> Span | None:
     """Where a document holds these words; None where it does not."""
-    folded = fold(quoted)
+    known = fold_document(document).known  # the same turns stand in prompt after prompt
+    if quoted not in known:
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        found = _look_up(quoted, document)
+        known[quoted] = (found.start, found.end) if found else None
+    place = known[quoted]
+    return Span(*place) if place else None
+
+
+def _look_up(quoted: str, document: str) -> Span | None:
+    folded, version = fold(quoted), fold_document(document)
     # A full stop or comma before the closing mark may be that of the sentence around it.
     for candidate in dict.fromkeys((folded, folded[:-1].rstrip() if folded[-1:] in (".", ",") else folded)):
-        version = fold_document(document)
         if found := _find_whole(candidate, version.text) or _find_parts(candidate, version.text):
             return _build_span(version, *found)
         if span := _find_divided(candidate, document):

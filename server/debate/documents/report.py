@@ -45,7 +45,7 @@ def build_quote(checked: CheckedQuote) -> dict[str, Any]:
     row: dict[str, Any] = {"doc": checked.quote.document, "quote": checked.quote.text, "mark": checked.mark}
     if checked.source and checked.span:
         row |= {"start": checked.span.start, "end": checked.span.end}
-        row["place"] = describe_place(checked.source, checked.span.start)
+        row["place"] = describe_place(checked.source.text, checked.span.start)
     return row
 
 

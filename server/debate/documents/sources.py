@@ -7,7 +7,9 @@ a fork adds follow the research of the rounds that it inherits.
 from dataclasses import dataclass, replace
 
 from server.debate.facts.config import Document, Reliability
+from server.debate.facts.events import Researched
 from server.debate.facts.state import Debate, once
+from server.debate.facts.state import replace as add
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Source:
     version: int = 1  # of the debate, since which it can be quoted
     published: str = ""  # as declared, in ISO 8601
     reliability: Reliability = "unknown"  # as declared
+    document: int = 0  # its place among the documents of the set-up, from 1; 0 for a result
     lookup: tuple[int, int] | None = None
     """Of a result: the index of its research in the debate, and its own there. None for a document."""
 
@@ -27,7 +30,8 @@ class Source:
 def list_sources(debate: Debate) -> tuple[Source, ...]:
     """The sources of a debate by number."""
     rows: list[tuple[tuple[int, bool], Source]] = [
-        ((document.after_round, True), build_source(document)) for document in debate.setup.documents
+        ((document.after_round, True), build_source(document, index))
+        for index, document in enumerate(debate.setup.documents, start=1)
     ]
     recorded = zip(debate.research, debate.research_versions, strict=True)
     for index, (research, version) in enumerate(recorded):
@@ -43,13 +47,14 @@ def list_sources(debate: Debate) -> tuple[Source, ...]:
     return tuple(replace(source, number=number) for number, source in enumerate(ordered, start=1))
 
 
-def build_source(document: Document) -> Source:
+def build_source(document: Document, index: int) -> Source:
     return Source(
         document.title,
         document.text,
         document.url,
         published=document.published,
         reliability=document.reliability,
+        document=index,
     )
 
 
@@ -58,3 +63,9 @@ def find_source(debate: Debate, number: int, seen: int) -> Source | None:
     sources = list_sources(debate)
     found = sources[number - 1] if 1 <= number <= len(sources) else None
     return found if found and found.version <= seen else None
+
+
+def add_research(debate: Debate, event: Researched) -> Debate:
+    """The debate with the results, which can be quoted from now on."""
+    versions = (*debate.research_versions, debate.version + 1)
+    return add(debate, research=(*debate.research, event), research_versions=versions)

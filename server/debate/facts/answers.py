@@ -1,10 +1,10 @@
-"""What answers of seats have in common, what an observer marks in them, and what stands in for a missing one."""
+"""What answers have in common, what is marked in them, what is looked up and read beside them, and stand-ins."""
 
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from server.debate.facts.config import OBSERVER, Count, Dollars, Fact
+from server.debate.facts.config import OBSERVER, READER, Count, Dollars, Fact, SeatPrompt
 from server.debate.facts.text import clean, collapse_whitespace
 
 Pattern = Literal[
@@ -127,3 +127,54 @@ class PromptFunctionsLost(Fact):
 
     kind: Literal["prompt_functions_lost"] = "prompt_functions_lost"
     round: int
+
+
+class Extent(Fact):
+    """A piece of a document, in characters."""
+
+    start: Count
+    end: Count
+
+
+class Digested(Answer):
+    """What the reader says of a section of a document, `slot_index`. Quotes are places in the document."""
+
+    kind: Literal["digested"] = "digested"
+    seat: str = READER
+    summary: str
+    quotes: tuple[Extent, ...] = ()
+    dropped: Count = 0  # quotes that are not in the section
+    informative: bool = True  # False: the model is too small to have understood it
+
+
+class PassageRead(Fact):
+    """A passage of a long document that a debater asked for in its turn. Everybody reads it from the next round on."""
+
+    kind: Literal["passage_read"] = "passage_read"
+    round: int
+    seat: str
+    slot_index: Count
+    document: int
+    query: str
+    found: Literal["passage", "known", "nothing", "no_room"]
+    start: Count = 0
+    end: Count = 0
+
+
+class Lookup(Fact):
+    """One call of a research tool ("server/tool") and its result."""
+
+    tool: str
+    arguments: str  # JSON, as the model wrote it
+    result: str = ""
+    failed: str = ""  # why there is no result
+    cut: bool = False  # the result was longer than is kept
+    milliseconds: Count = 0
+
+
+class PromptsComputed(Fact):
+    """What the caller's functions wrote for seats, from this round on, where it changed."""
+
+    kind: Literal["prompts_computed"] = "prompts_computed"
+    round: int
+    prompts: tuple[SeatPrompt, ...]

@@ -1,11 +1,14 @@
 """The parts of a setup: seats, phases, limits, prices, and what is known of the judges."""
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from server.debate.facts.errors import require
 
 Participants = Literal["debaters", "judges", "synthesizer"]
 DebaterTask = Literal["argument", "message", "ballot"]
@@ -21,8 +24,8 @@ MirrorMode = Literal["off", "on", "if_contested"]
 ChallengeMode = Literal["off", "report", "challenge"]
 BlockUntil = Literal["consensus", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "observer", "judges", "synthesizer"]
-AnySeatKind = SeatKind | Literal["framer"]
-"""Those that a debate may hide, and the framer, who cannot be hidden."""
+AnySeatKind = SeatKind | Literal["framer", "reader"]
+"""Those that a debate may hide, and those before the first round, who cannot be hidden."""
 
 
 class Fact(BaseModel):
@@ -51,7 +54,7 @@ MAX_PROMPT_LENGTH = 8_000
 """Characters of a seat's prompt, and of any other text that a caller gives for prompts."""
 
 MODERATOR, REFEREE, OBSERVER = "moderator", "referee", "observer"
-SYNTHESIZER, FRAMER = "synthesizer", "framer"
+SYNTHESIZER, FRAMER, READER = "synthesizer", "framer", "reader"
 """Seats besides those of debaters and judges ("judge 1", …)."""
 
 
@@ -100,6 +103,26 @@ class Document(Fact):
     published: PublicationDate = ""
     reliability: Reliability = "unknown"  # of where it comes from, as the caller declares it
     after_round: Count = 0  # the last round of the parent, where a fork added it
+
+
+class Section(Fact):
+    """A part of a document, in characters."""
+
+    document: Annotated[int, Field(ge=1)]  # its place among the documents of the set-up
+    start: Count
+    end: Count
+
+
+class Reader(Fact):
+    """The seat that reads documents too long for the windows of the others, and digests them by sections."""
+
+    model: str
+    sections: tuple[Section, ...]  # each document that is digested as a whole, in order
+    words: Annotated[int, Field(ge=1)]  # of the digest of a section, at most
+    passage_characters: Count  # that all passages together may have
+
+    def has_digest(self, document: int) -> bool:
+        return any(section.document == document for section in self.sections)
 
 
 class JudgePanel(Fact):
@@ -308,3 +331,18 @@ class LedgerExtract(Fact):
 
     def is_proven(self, model: str) -> bool:
         return any(one.judge == model and one.is_proven for one in self.standings)
+
+
+def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[Price]) -> None:
+    """A cost limit needs the price of every model: an unknown price is not zero.
+
+    Raises:
+        InvalidRequestError: a price is unknown, and the cost is limited.
+    """
+    known = {price.model for price in prices if price.input}
+    unknown = [model for model in dict.fromkeys(models) if model not in known]
+    require(
+        not (limits.max_cost_usd and unknown),
+        f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
+        "free. Give it in the setting `prices`, choose another model, or limit calls and tokens instead.",
+    )

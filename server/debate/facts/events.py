@@ -15,11 +15,15 @@ from server.debate.facts.answers import (
     Answer,
     Contest,
     DefaultPositionsUsed,
+    Digested,
     DirectMessage,
+    Lookup,
     MessageAct,
     Observed,
+    PassageRead,
     PredicateLost,
     PromptFunctionsLost,
+    PromptsComputed,
     SlotFact,
     Usage,
 )
@@ -45,12 +49,16 @@ from server.debate.facts.interventions import InterventionEvent
 
 __all__ = [
     "Answer",
+    "Digested",
+    "Lookup",
     "Observed",
+    "PassageRead",
+    "PromptsComputed",
     "SlotFact",
     "Usage",
 ]  # with all that is defined here: one place to import facts from
 
-OfficerTask = Literal["framing", "opening", "closing", "audit", "observation", "deliverable"]
+OfficerTask = Literal["framing", "digest", "opening", "closing", "audit", "observation", "deliverable"]
 Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
@@ -98,6 +106,7 @@ class Opened(Fact):
     counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
     max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
     fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
+    reader: config.Reader | None = None  # digests documents that do not fit every window
     framer: config.Framer | None = None  # proposes positions in place of those of `debaters`
     framing: config.Framing | None = None  # how they came about, where that is known
     limits: config.Limits = config.Limits()
@@ -141,14 +150,6 @@ class BlockEnded(Fact):
     round: int
     passes: int
     cause: EndCause
-
-
-class PromptsComputed(Fact):
-    """What the caller's functions wrote for seats, from this round on, where it changed."""
-
-    kind: Literal["prompts_computed"] = "prompts_computed"
-    round: int
-    prompts: tuple[config.SeatPrompt, ...]
 
 
 class PositionsFramed(Answer):
@@ -273,17 +274,6 @@ class Failed(SlotFact):
     model: str = ""  # the one that was called
 
 
-class Lookup(Fact):
-    """One call of a research tool ("server/tool") and its result."""
-
-    tool: str
-    arguments: str  # JSON, as the model wrote it
-    result: str = ""
-    failed: str = ""  # why there is no result
-    cut: bool = False  # the result was longer than is kept
-    milliseconds: Count = 0
-
-
 class Researched(SlotFact):
     """Lookups of a seat before its answer; the slot stays open."""
 
@@ -367,13 +357,15 @@ class Ended(Fact):
 
 
 TalkEvent = RoundOpened | Spoke | Audited | Observed | RoundClosed
-AnswerEvent = PositionsFramed | TalkEvent | Balloted | Judged | Synthesized
+AnswerEvent = PositionsFramed | Digested | TalkEvent | Balloted | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
 BallotEvent = TalkSkipped | Converged | Alerted
 RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
-CourseEvent = CodeEvent | RoundEvent | Agreed | EscalationEvent | Concluded | Paused | Resumed | Ended
+CourseEvent = (
+    CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | Concluded | Paused | Resumed | Ended
+)
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

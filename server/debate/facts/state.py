@@ -15,6 +15,7 @@ from server.debate.facts.config import (
     FRAMER,
     MODERATOR,
     OBSERVER,
+    READER,
     REFEREE,
     SYNTHESIZER,
     AnySeatKind,
@@ -41,6 +42,8 @@ class Debate:
     setup: Opened  # as opened, with the positions that were framed and the judges that were added since
     version: int = 1  # number of events
     framed: events.PositionsFramed | None = None
+    digests: tuple[events.Digested, ...] = ()
+    passages: tuple[events.PassageRead, ...] = ()
     rounds: tuple[events.PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     turns: tuple[Spoke, ...] = ()  # those of them that are turns
@@ -300,6 +303,7 @@ class Debate:
         spoken = (event for event in self.transcript_events if isinstance(event, AnswerEvent))
         single = (answer for answer in (self.framed, self.deliverable) if answer)
         return (
+            *self.digests,
             *spoken,
             *self.observations,
             *self.ballots,
@@ -321,7 +325,8 @@ class Debate:
 
     def is_own(self, fact: events.SlotFact) -> bool:
         """Whether a call was made in this debate, and is not inherited with the rounds of a fork."""
-        return fact.round > self.setup.forked_at_round or not fact.round
+        taken_over = self.setup.forked_at_round
+        return fact.round > taken_over or not (fact.round or (taken_over and fact.seat == READER))
 
 
 FIELD_NAMES = frozenset(each.name for each in fields(Debate))
@@ -337,11 +342,6 @@ def replace(debate: Debate, **changes: Any) -> Debate:
         del values[computed]
     values.update(changes)
     return made
-
-
-def add_research(debate: Debate, event: events.Researched) -> Debate:
-    versions = (*debate.research_versions, debate.version + 1)
-    return replace(debate, research=(*debate.research, event), research_versions=versions)
 
 
 def once(function: Callable[[Debate], T]) -> Callable[[Debate], T]:
@@ -386,6 +386,7 @@ def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
 def seat_kind(seat: str) -> AnySeatKind:
     officers: dict[str, AnySeatKind] = {
         FRAMER: "framer",
+        READER: "reader",
         MODERATOR: "moderator",
         REFEREE: "referee",
         OBSERVER: "observer",

@@ -6,6 +6,7 @@ from itertools import chain
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.rhetoric import find_contest, list_contestable, list_marks, name_pattern
 from server.debate.documents.marks import disarm_marks
+from server.debate.documents.sections import PASSAGE_LENGTH, describe_section
 from server.debate.documents.sources import list_sources
 from server.debate.facts.answers import Span
 from server.debate.facts.events import Spoke
@@ -28,6 +29,7 @@ def render_debater_material(debate: Debate, call: Call) -> Iterator[str]:
         if note.to == call.seat and isinstance(note, NoteAdded):
             yield "A note for you alone:\n" + quote_verbatim(note.text)
     yield from render_direct_messages(debate, call)
+    yield from render_passage_steps(debate, call)
     yield from render_own_marks(debate, call)
     yield from render_research(debate, call)
     if call.task == "answer":
@@ -76,6 +78,29 @@ def render_shown_marks(debate: Debate, reading: int) -> Iterator[str]:
 
 def quote_words(debate: Debate, span: Span, reading: int = 1) -> str:
     return quote_verbatim(disarm_marks(relabel(debate, span.quote, reading)))
+
+
+def render_section(debate: Debate, call: Call) -> str:
+    """The section of a long document that the reader is to digest."""
+    reader = debate.setup.reader
+    assert reader is not None
+    section = reader.sections[call.slot_index]
+    document = debate.setup.documents[section.document - 1]
+    place = describe_section(document.text, section.start, section.end)
+    title = quote_verbatim(clean_line(document.title))
+    text = quote_verbatim(document.text[section.start : section.end])
+    return f"# A section of a document: {place}\n{title}\n>\n{text}"
+
+
+def render_passage_steps(debate: Debate, call: Call) -> Iterator[str]:
+    """How a debater asks for passages of documents that it has read as a digest."""
+    reader = debate.setup.reader
+    if reader is None or call.task != "argument":
+        return
+    listed = [f"doc {s.number}" for s in list_sources(debate) if s.document and reader.has_digest(s.document)]
+    left = reader.passage_characters - sum(passage.end - passage.start for passage in debate.passages)
+    if left >= PASSAGE_LENGTH:
+        yield wording.PASSAGE_STEPS.format(documents=", ".join(listed), document=listed[0])
 
 
 def find_answered_message(debate: Debate, call: Call) -> Spoke:

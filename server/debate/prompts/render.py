@@ -36,6 +36,7 @@ from server.debate.prompts.material import (
     find_answered_message,
     render_debater_material,
     render_research,
+    render_section,
     render_shown_marks,
 )
 from server.debate.prompts.tool_schemas import Function
@@ -87,7 +88,7 @@ class Prompt:
 
 def render_parts(debate: Debate, call: Call) -> tuple[str, str]:
     """What a seat is asked: (question, documents, positions and transcript; who it is and what it is to do)."""
-    body = [render_preamble(debate, call)]
+    body = [render_section(debate, call) if call.task == "digest" else render_preamble(debate, call)]
     body += [] if is_blind_call(call) else render_transcript(debate, call)
     tail = list(render_tail(debate, call))
     if call.attempt > 1:
@@ -119,10 +120,12 @@ def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
     return "structured" if mode == "tool" and call.model == CALLER else mode
 
 
-def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:
+def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:  # noqa: C901  (a table of cases)
     """Return (the JSON Schema of the reply or None for prose, whether the schema is ours)."""
     schema: dict[str, Any] | None = None
     match call.task:
+        case "digest":
+            schema = replies.digest_schema()
         case "framing":
             schema = replies.framing_schema(find_position_limit(debate))
         case "judgment":
@@ -197,6 +200,10 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901  (a
         case "ballot":
             record = f" {describe_record(debate)}" if debate.turns else ""
             yield f"You are in the audience.{record} {wording.BALLOT_STEPS}"
+        case "digest":
+            reader = debate.setup.reader
+            yield wording.READER_STEPS.format(words=reader.words if reader else 0)
+            yield from render_question_line(debate)
         case "framing":
             most = find_position_limit(debate)
             yield wording.FRAMER_STEPS.format(most=f"two to {most}" if most > SIDES else "two")
@@ -279,7 +286,7 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
         case "closing":
             yield format_legend(debate)
             yield replies.json_instruction("closing")
-        case "framing" | "observation":
+        case "framing" | "observation" | "digest":
             yield replies.json_instruction(call.task)
         case "deliverable":
             yield from render_verdict_material(debate)
@@ -335,7 +342,7 @@ def build_prompt_summary(debate: Debate, call: Call) -> PromptSummary:
         round=call.round,
         stance=debate.debater(call.seat).stance if call.seat in debate.names else "",
         opponent_text=find_opponent_text(debate, call),
-        positions=() if call.task in ("argument", "framing") else positions,
+        positions=() if call.task in ("argument", "framing", "digest") else positions,
         points=list_first_points(debate, labels) if call.task == "judgment" else (),
         choices=choices,
         handoff_mode=handoff_mode,

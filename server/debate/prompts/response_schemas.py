@@ -22,6 +22,7 @@ CRITERIA = ("support", "response", "relevance", "consequences")
 
 RESPONSE_TEMPLATES: dict[str, str] = {
     "framing": '{"kind": "yes_no or open", "positions": ["the first", "the second", …], "assumption": "text"}',
+    "digest": '{"summary": "what the section holds", "quotes": ["copied exactly", …]}',
     "judgment": '{{"reasoning": "what decided it", "criteria": {{"support": "the better code word, or even", '
     '"response": …, "relevance": …, "consequences": …}}, "beliefs": {{{beliefs}, "none": percent}}, '
     '"winner": "a code word, or null", "cited": ["ids of the points that decide it, '
@@ -79,6 +80,12 @@ def framing_schema(most: int) -> dict[str, Any]:
     positions = {"type": "array", "items": text_schema(300), "minItems": 2, "maxItems": most}
     return object_schema(
         kind=enum_schema(("yes_no", "open")), positions=positions, assumption=text_schema(400)
+    )
+
+
+def digest_schema() -> dict[str, Any]:
+    return object_schema(
+        summary=text_schema(4000), quotes={"type": "array", "items": text_schema(400), "maxItems": 6}
     )
 
 

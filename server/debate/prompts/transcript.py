@@ -11,12 +11,15 @@ from itertools import chain
 from typing import NamedTuple, assert_never
 
 from server.debate.arguments.points import format_id, split_turn
-from server.debate.documents.marks import mark_quotes
+from server.debate.documents.digests import render_digest
+from server.debate.documents.marks import disarm_marks, mark_quotes
+from server.debate.documents.sections import describe_section
 from server.debate.documents.sources import Source, list_sources
 from server.debate.facts.config import Debater, Phase
 from server.debate.facts.events import (
     Audited,
     DefaultPlanUsed,
+    PassageRead,
     PhaseEntered,
     RoundClosed,
     RoundOpened,
@@ -25,7 +28,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import SECOND_READING, relabel, side_labels
-from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.quoting import quote_inline, quote_verbatim
 from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts.wording import phase_instruction
@@ -34,6 +37,11 @@ from server.debate.rules.schedule import is_unanswered
 from server.debate.votes.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40
+NO_PASSAGE = {
+    "known": "it was shown before",
+    "nothing": "nothing was found",
+    "no_room": "there is no room for more passages",
+}
 LATE_NOTE = ", made while the turns above were written, which had not seen it"
 
 
@@ -42,7 +50,7 @@ def render_preamble(debate: Debate, call: Call) -> str:
 
     The last one is kept: documents may be long, and are searched for what cannot be seen.
     """
-    reader = (call.task == "framing", call.reading)
+    reader = (call.task == "framing", call.reading, len(debate.digests))
     known = debate.rendered.get("preamble")
     if known is None or known[0] is not debate.setup or known[1] != reader:
         text = "\n\n".join(list_preamble(debate, call))
@@ -52,7 +60,7 @@ def render_preamble(debate: Debate, call: Call) -> str:
 
 def list_preamble(debate: Debate, call: Call) -> list[str]:
     parts = ["# Question\n" + quote_verbatim(debate.setup.question)]
-    parts += [render_document(source) for source in list_sources(debate) if source.lookup is None]
+    parts += [render_document(debate, source) for source in list_sources(debate) if source.document]
     if call.task == "framing":
         return parts
     parts.append("# Positions\n" + quote_verbatim("\n".join(position_lines(debate, call.reading))))
@@ -63,8 +71,14 @@ def list_preamble(debate: Debate, call: Call) -> list[str]:
     return parts
 
 
-def render_document(document: Source) -> str:
+def render_document(debate: Debate, document: Source) -> str:
+    """A document, or the digest of one that does not fit the windows of all seats."""
     title = clean_line(f"{document.title} {document.url}".strip())
+    reader = debate.setup.reader
+    if reader and reader.has_digest(document.document):
+        digest = disarm_marks(render_digest(debate, document.document, document.number))
+        heading = f"# Document {document.number}, too long to be shown whole: a digest of it"
+        return f"{heading}\n{quote_verbatim(title)}\n>\n{quote_verbatim(digest)}"
     return f"# Document {document.number}\n{quote_verbatim(title)}\n>\n{quote_verbatim(document.text)}"
 
 
@@ -142,7 +156,23 @@ def render_round(debate: Debate, round_number: int, call: Call) -> str:
         for event, is_late in arrange_round(debate, round_number, call)
         if is_visible(debate, event, call)
     )
-    return "\n\n".join([heading.rstrip(), *filter(None, blocks)])
+    passages = [
+        render_passage(debate, passage, call.reading)
+        for passage in debate.passages
+        if passage.round == round_number
+    ]
+    return "\n\n".join([heading.rstrip(), *filter(None, blocks), *passages])
+
+
+def render_passage(debate: Debate, passage: PassageRead, reading: int) -> str:
+    """What the server found of a long document for a debater who asked for it."""
+    asked = f"{side_labels(debate, reading)[passage.seat]} asked for: {quote_inline(passage.query, 400)}"
+    number = next(s.number for s in list_sources(debate) if s.document == passage.document)
+    text = debate.setup.documents[passage.document - 1].text
+    if passage.found != "passage":
+        return f"[doc {number}, {asked}: {NO_PASSAGE[passage.found]}]"
+    place = describe_section(text, passage.start, passage.end)
+    return f"[doc {number}, {place}, {asked}]\n{quote_verbatim(text[passage.start : passage.end])}"
 
 
 def arrange_round(debate: Debate, round_number: int, call: Call) -> Iterator[tuple[TranscriptEvent, bool]]:

@@ -86,6 +86,17 @@ NEUTRAL_STEPS = (
     'Never argue "neutral".'
 )
 
+READER_STEPS = (
+    "You are the reader. Nobody else reads this section: say in at most {words} words what it holds that bears on the "
+    "question, whichever side it serves, with numbers, names and conditions as they stand there; in half a sentence "
+    "what else it is about. Quote one to three passages of it, each in four to twenty words, copied exactly."
+)
+
+PASSAGE_STEPS = (
+    "You have read a digest of {documents}. To read a passage in the next round, write in your turn, on a line of its "
+    "own, [read {document}: words to look for], or [read {document}: page 12]; one request a turn."
+)
+
 FRAMER_STEPS = """\
 You are the framer. Nobody has spoken yet: say what this debate is about, without answering the question.
 - kind "yes_no": whether to do one thing, or whether one thing is so; a motion is one too. "open": everything else: \

@@ -10,7 +10,7 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Failed, HandoffFailed, Judged, Researched, SlotEvent, Usage
 from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate
-from server.debate.facts.text import collapse_whitespace
+from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import normalize_name
 from server.debate.replies.interpret import DECIDING_TASKS
@@ -89,6 +89,11 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901  (a 
             require(event.text, "there is no text")
         case events.Observed():
             require(event.informative or not event.marks, "its model is too small to see anything")
+        case events.Digested():
+            require(
+                collapse_whitespace(clean(event.summary)) == event.summary,
+                "its summary is not one clean line",
+            )
         case events.Balloted() | HandoffFailed() | Researched():
             pass
         case _:

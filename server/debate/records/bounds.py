@@ -65,6 +65,7 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     events.Resumed: {"reason": MAX_REASON_LENGTH, "request_id": 100},
     events.Ended: {"detail": MAX_REASON_LENGTH},
     escalation.MirrorSkipped: {"reason": MAX_REASON_LENGTH},
+    events.Digested: {"summary": 4_000},
     events.PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
     events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
     events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},

@@ -24,6 +24,7 @@ from server.debate.commands.open import (
 from server.debate.commands.phases import add_last_phases, check_phase_sequence, may_have_messages
 from server.debate.commands.positions import NO_FRAMER
 from server.debate.commands.voting import check_voting
+from server.debate.documents.digests import find_reader_problem
 from server.debate.facts.config import CALLER, Fact, Framing, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
@@ -96,6 +97,8 @@ def check_typed_parts(setup: Opened) -> None:
     build_documents([build_input(requests.DocumentInput, document) for document in setup.documents])
     is_known = all(document.after_round <= setup.forked_at_round for document in setup.documents)
     require(is_known, "documents: one was added after a round that it did not inherit.")
+    if setup.reader and (problem := find_reader_problem(setup.documents, setup.reader)):
+        raise InvalidRequestError(f"reader: {problem}.")
     same = ("instructions", "handoff", "on_window", "quorum", "ballots", "stop", "skip_if_agreed")
     typed = {name: getattr(setup, name) for name in same}
     typed |= {"pause_when": list(map(str, setup.pause_when))}

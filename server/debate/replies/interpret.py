@@ -17,6 +17,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
 from server.debate.replies.ballots import parse_ballot
+from server.debate.replies.digests import parse_digest
 from server.debate.replies.extract import (
     Reply,
     build_failure,
@@ -45,6 +46,7 @@ MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are ke
 
 DECIDING_TASKS = (
     "framing",
+    "digest",
     "judgment",
     "ballot",
     "closing",
@@ -247,8 +249,13 @@ def parse_observation_reply(debate: Debate, _call: Call, text: str, reply: Reply
     return parse_observation(debate, text, is_informative=reply.informative)
 
 
+def parse_digest_reply(debate: Debate, call: Call, text: str, _reply: Reply) -> dict[str, Any]:
+    return parse_digest(debate, call, text)
+
+
 REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "framing": (events.PositionsFramed, parse_framing),
+    "digest": (events.Digested, parse_digest_reply),
     "argument": (events.Spoke, parse_argument),
     "message": (events.Spoke, parse_direct_message),
     "answer": (events.Spoke, parse_answer),

@@ -13,8 +13,9 @@ from hashlib import sha256
 from typing import NamedTuple, assert_never
 
 from server.debate.ballots.challenges import add_ballot_event, find_alert, is_challenged, wants_challenge
-from server.debate.ballots.convergence import build_converged, find_convergence
+from server.debate.ballots.convergence import build_converged, find_block_problem, find_convergence
 from server.debate.ballots.waves import has_last_ballots
+from server.debate.documents.passages import build_passages, find_passage_problem
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Vote
 from server.debate.facts.causes import EndCause
@@ -27,6 +28,7 @@ from server.debate.facts.events import (
     HandedOff,
     HandoffFailed,
     Opened,
+    PassageRead,
     PhaseEntered,
     PromptsComputed,
     RoundClosed,
@@ -82,7 +84,7 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
     debate = add_alert(debate, alerted)
     end = find_talk_end(debate, terminate_when)
     following = next_phase(debate, end)
-    ended = (*converged, *alerted, *build_block_ended(debate, following, end))
+    ended = (*build_passages(debate), *converged, *alerted, *build_block_ended(debate, following, end))
     verdict: tuple[Event, ...] = ()
     if debate.verdict is None and (following is None or comes_after_verdict(following)):
         verdict = build_verdict_events(debate)
@@ -193,10 +195,18 @@ def build_predicate_lost(debate: Debate, terminate_when: TerminateWhen | None) -
     return (PredicateLost(round=debate.round),) if is_lost and is_asked else ()
 
 
-def find_course_problem(debate: Debate, event: CodeEvent | Agreed) -> str:
+CourseFact = CodeEvent | BlockEnded | PassageRead | Agreed
+"""What follows in the course of a debate, besides rounds and votes."""
+
+
+def find_course_problem(debate: Debate, event: CourseFact) -> str:
     """Why an event about the caller's code, or a consensus, is not possible; "" where it is."""
     setup = debate.setup
     match event:
+        case BlockEnded():
+            return find_block_problem(debate, event)
+        case PassageRead():
+            return find_passage_problem(debate, event)
         case Agreed():
             return "" if is_agreed(debate, event) else "it does not follow from the votes"
         case PredicateLost():
@@ -211,8 +221,12 @@ def find_course_problem(debate: Debate, event: CodeEvent | Agreed) -> str:
     return "" if is_possible else "there is no such code, or it is lost already"
 
 
-def apply_course_event(debate: Debate, event: CodeEvent | Agreed) -> Debate:
+def apply_course_event(debate: Debate, event: CourseFact) -> Debate:
     match event:
+        case BlockEnded():
+            return replace(debate, ended_blocks=(*debate.ended_blocks, event))
+        case PassageRead():
+            return replace(debate, passages=(*debate.passages, event))
         case Agreed():
             return replace(debate, agreements=(*debate.agreements, event))
         case PredicateLost():

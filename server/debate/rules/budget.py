@@ -17,8 +17,15 @@ from server.debate.ballots.waves import (
     list_blind_voters,
     list_later_voters,
 )
-from server.debate.facts.config import CALLER, FRAMER, MODERATOR, OBSERVER, REFEREE, Limits, Phase, Price
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.config import (
+    CALLER,
+    FRAMER,
+    MODERATOR,
+    OBSERVER,
+    READER,
+    REFEREE,
+    Phase,
+)
 from server.debate.facts.escalation import Spent
 from server.debate.facts.events import Opened, PhaseEntered
 from server.debate.facts.state import Debate, count_passes, find_phase, once, phase_seats
@@ -202,21 +209,6 @@ def compute_max_call_cost(debate: Debate, tokens: tuple[int, int]) -> Decimal:
     return max(costs, default=Decimal(0))
 
 
-def check_prices_known(limits: Limits, models: Iterable[str], prices: Iterable[Price]) -> None:
-    """A cost limit needs the price of every model: an unknown price is not zero.
-
-    Raises:
-        InvalidRequestError: a price is unknown, and the cost is limited.
-    """
-    known = {price.model for price in prices if price.input}
-    unknown = [model for model in dict.fromkeys(models) if model not in known]
-    if limits.max_cost_usd and unknown:
-        raise InvalidRequestError(
-            f"max_cost_usd cannot be held: the price of {', '.join(unknown)} is unknown, and unknown is not "
-            "free. Give it in the setting `prices`, choose another model, or limit calls and tokens instead."
-        )
-
-
 def find_round_shortfall(
     debate: Debate, entered: PhaseEntered, elapsed: ElapsedTime = NO_ELAPSED_TIME, *, before: int = 0
 ) -> str:
@@ -349,12 +341,13 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     )
     opens = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
     reviewing = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
-    reviewing += count(REFEREE) if setup.referee else 0
-    reviewing += count(OBSERVER) if setup.observer else 0
+    reviewing += count(*[REFEREE] * bool(setup.referee), *[OBSERVER] * bool(setup.observer))
     leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
-    framing = count(FRAMER) if setup.framer else 0
+    before = count(
+        *[READER] * (len(setup.reader.sections) if setup.reader else 0), *[FRAMER] * bool(setup.framer)
+    )
     return (
-        framing
+        before
         + count_waves(debate) * speakers
         + count_turns(debate) * speakers // len(debate.names)
         + answers

@@ -33,8 +33,10 @@ def find_quorum_shortfall(debate: Debate) -> str:
     speakers.
     """
     phase = debate.phase
-    if phase is None or not debate.round_failures:
+    if not debate.round_failures:
         return ""
+    if phase is None:
+        return find_unread_reason(debate)
     counted, needed = compute_quorum(debate, phase)
     seats: dict[str, list[Slot]] = {}
     for slot in counted:
@@ -52,6 +54,15 @@ def find_quorum_shortfall(debate: Debate) -> str:
     listed = join_causes((f.seat, f.detail) for f in debate.round_failures)
     counts = f"{answered} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
+
+
+def find_unread_reason(debate: Debate) -> str:
+    """Why the talk does not begin: no section of the documents could be read."""
+    slots = [slot for slot in round_slots(debate) if slot.task == "digest"]
+    if debate.digests or not slots or not all(is_exhausted(debate, slot.key) for slot in slots):
+        return ""
+    listed = join_causes((failure.seat, failure.detail) for failure in debate.round_failures)
+    return f"no section of the documents was read. {listed} Give the reader another model with replace_model and resume"
 
 
 def join_causes(causes: Iterable[tuple[str, str]]) -> str:

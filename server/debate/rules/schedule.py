@@ -4,7 +4,7 @@ A round has slots, one for each answer. Slots form groups: the slots of a group 
 group starts when each slot of the previous one is answered or exhausted. Where somebody chooses the
 speakers, the slots follow from that choice, which is an event of the debate.
 
-    framing      [framer], before the first round
+    before       [the reader, for each section of a long document] [framer], before the first round
     together     [A B C]
     declared     [A] [B] [C]
     moderated    [moderator opens] [the speakers chosen, one after the other, repeats allowed]
@@ -42,6 +42,7 @@ from server.debate.facts.config import (
     FRAMER,
     MODERATOR,
     OBSERVER,
+    READER,
     REFEREE,
     SYNTHESIZER,
     Moderator,
@@ -81,7 +82,9 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
     """The slots of this round that are known so far."""
     phase = debate.phase
     if phase is None:
-        return ((FRAMING_SLOT,),) if debate.setup.needs_framing else ()
+        sections = debate.setup.reader.sections if debate.setup.reader else ()
+        digests = tuple(Slot(READER, index, "digest") for index in range(len(sections)))
+        return tuple(filter(None, (digests, (FRAMING_SLOT,) if debate.setup.needs_framing else ())))
     blind = tuple(Slot(name, BLIND_BALLOT, "ballot") for name in list_blind_voters(debate))
     groups = build_talk_groups(debate, phase) if phase.is_talk else build_deciding_groups(debate, phase)
     if blind and phase.order == "together" and not has_to_wait(debate):
@@ -309,14 +312,11 @@ def last_ballot_phase(setup: Opened) -> Phase | None:
 
 def find_voters(setup: Opened) -> tuple[str, ...]:
     """The seats whose votes make the verdict; () where nobody votes."""
-    match verdict_source(setup):
-        case "judges":
-            return judge_seats(setup)
-        case "" | "moderator":
-            return ()
-        case _:
-            last = last_ballot_phase(setup)
-            return phase_seats(setup, last) if last else ()
+    source = verdict_source(setup)
+    if source == "judges":
+        return judge_seats(setup)
+    last = last_ballot_phase(setup) if source not in ("", "moderator") else None
+    return phase_seats(setup, last) if last else ()
 
 
 @once
@@ -333,7 +333,7 @@ def seat_models(setup: Opened) -> dict[str, str]:
     """The model of every seat in the setup."""
     models = {debater.name: debater.model for debater in setup.debaters}
     models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
-    officers = {FRAMER: setup.framer, **find_officers(setup)}
+    officers = {READER: setup.reader, FRAMER: setup.framer, **find_officers(setup)}
     return models | {name: officer.model for name, officer in officers.items() if officer}
 
 
@@ -351,7 +351,7 @@ def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
     """(the prompt that the set-up gives a seat or "", whether it replaces the steps of its task) (C14, C19)."""
     if debater := next((one for one in setup.debaters if one.name == seat), None):
         return debater.system_prompt, debater.replaces_task
-    if seat == FRAMER:
+    if seat in (FRAMER, READER):
         return "", False
     owner = find_officers(setup).get(seat) or setup.judges
     return owner.prompt, owner.replaces_task
@@ -369,7 +369,7 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
         case "referee" | "observer" | "synthesizer":
             officer = find_officers(setup)[seat]
             return officer.tools if officer else ()
-        case "framer":
+        case "framer" | "reader":
             return ()
         case _:
             assert_never(kind)

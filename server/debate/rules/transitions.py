@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from server.debate.ballots import challenges, convergence, rhetoric
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
+from server.debate.documents import digests, sources
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
@@ -24,6 +25,7 @@ from server.debate.facts.events import (
     BlockEnded,
     Concluded,
     DefaultPlanUsed,
+    Digested,
     Ended,
     Event,
     Failed,
@@ -32,6 +34,7 @@ from server.debate.facts.events import (
     Judged,
     Observed,
     Opened,
+    PassageRead,
     Paused,
     PhaseEntered,
     PositionsFramed,
@@ -57,10 +60,9 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, RoundPlan, add_research, find_block, phase_seats, replace
+from server.debate.facts.state import Debate, RoundPlan, phase_seats, replace
 from server.debate.rules import breakpoints, escalation, framing
-from server.debate.rules.advance import apply_course_event, can_follow, find_course_problem
-from server.debate.rules.panel import supersede_votes
+from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
     REPAIRABLE_CAUSES,
@@ -115,11 +117,10 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             answered = debate.answered_slots | {(MODERATOR, 0)}
             added = (*debate.transcript_events, event)
             return replace(debate, answered_slots=answered, transcript_events=added)
-        case BlockEnded():
-            return apply_block_ended(debate, event)
-        case PredicateLost() | PromptsComputed() | PromptFunctionsLost() | Agreed():
-            check_fits(find_course_problem(debate, event))
-            return apply_course_event(debate, event)
+        case PredicateLost() | PromptsComputed() | PromptFunctionsLost() | BlockEnded():
+            return follow_course(debate, event)
+        case PassageRead() | Agreed():
+            return follow_course(debate, event)
         case EscalationFact():
             check_fits(escalation.find_escalation_problem(debate, event))
             return escalation.apply_escalation(debate, event)
@@ -148,8 +149,17 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             assert_never(event)
 
 
+def follow_course(debate: Debate, event: CourseFact) -> Debate:
+    check_fits(find_course_problem(debate, event))
+    return apply_course_event(debate, event)
+
+
 def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
     match event:
+        case Digested():
+            check_fits(digests.find_digest_problem(debate.setup, event))
+            check_open_slot(debate, event, "digest")
+            return fill_slot(debate, event, digests=(*debate.digests, event))
         case PositionsFramed():
             check_open_slot(debate, event, "framing")
             check_fits(framing.find_framing_problem(debate.setup, event))
@@ -181,7 +191,7 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             return fill_slot(debate, event, deliverable=event)
         case Researched():
             check_open_slot(debate, event)
-            return add_research(debate, event)
+            return sources.add_research(debate, event)
         case Failed():
             return apply_failed(debate, event)
         case HandoffFailed():
@@ -209,7 +219,8 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     phase = next((phase for phase in debate.setup.phases if phase.name == event.phase), None)
     check(phase is not None, f"no phase {event.phase}")
     check(event.round == debate.round + 1, "rounds follow one another")
-    check(not debate.setup.needs_framing, "the positions are not known yet")
+    is_prepared = debate.rounds or not (debate.setup.needs_framing or open_slots(debate))
+    check(bool(is_prepared), "the positions are not known yet, or the documents not read yet")
     assert phase is not None
     check(can_follow(debate, phase), f"{event.phase} cannot follow")
     asked = phase_seats(debate.setup, phase)
@@ -222,14 +233,6 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     starts = (*debate.round_starts, len(debate.transcript_events))
     rounds = (*debate.rounds, event)
     return replace(debate, rounds=rounds, round_starts=starts, answered_slots=frozenset(), round_failures=())
-
-
-def apply_block_ended(debate: Debate, event: BlockEnded) -> Debate:
-    phase = debate.phase
-    block = find_block(debate.setup.phases, phase) if phase else ()
-    check(bool(block) and block[0].name == event.block and event.round == debate.round, "no block ends here")
-    check(all(ended.round != event.round for ended in debate.ended_blocks), "it is recorded already")
-    return replace(debate, ended_blocks=(*debate.ended_blocks, event))
 
 
 def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> None:
@@ -288,7 +291,7 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
     if isinstance(event, TurnRetracted):
         active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - debate.retracted_turns
         check((event.seat, event.turn_round, event.slot_index) in active, "there is no such turn")
-        return supersede_votes(replace(after, retracted_at=debate.version + 1))
+        return convergence.supersede_votes(replace(after, retracted_at=debate.version + 1))
     if isinstance(event, ModelReplaced):
         check(event.seat in seat_models(debate.setup), f"nobody here is called {event.seat}")
         return replace(

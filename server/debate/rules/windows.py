@@ -6,6 +6,7 @@ The windows of a debate's models are facts of its setup; where one is unknown, n
 import re
 from collections.abc import Iterable
 
+from server.debate.documents.digests import count_digest_characters
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, once
 from server.debate.rules.schedule import count_turns, find_models
@@ -71,8 +72,13 @@ def find_unread_prompt(text: str, input_tokens: int, window: int = 0) -> int:
 def estimate_prompt(debate: Debate) -> int:
     """The tokens of a prompt that quotes the debate so far."""
     setup = debate.setup
-    texts = [setup.question, *(document.text for document in setup.documents)]
-    return estimate_tokens([*texts, *(turn.text for turn in debate.turns)]) + PROMPT_OVERHEAD_TOKENS
+    whole = [
+        document.text
+        for index, document in enumerate(setup.documents, start=1)
+        if setup.reader is None or not setup.reader.has_digest(index)
+    ]
+    texts = estimate_tokens([setup.question, *whole, *(turn.text for turn in debate.turns)])
+    return texts + count_digest_characters(debate) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
 
 
 def describe_misfit(model: str, window: int, prompt_tokens: int, max_tokens: int) -> str:

@@ -116,7 +116,7 @@ def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
 
 def find_differences(one: Opened, other: Opened) -> list[dict[str, str]]:
     """The fields that differ in the two setups, apart from the origin and the running of the debate."""
-    excluded = {"kind", "run", "tags", "prices", "framer", "effort"}
+    excluded = {"kind", "run", "tags", "prices", "framer", "effort", "reader"}
     excluded |= {name for name in Opened.model_fields if name.startswith("forked_")}
     ours, theirs = (
         {

@@ -60,6 +60,8 @@ EVENT_NAMES: dict[str, str] = {
     "paused": "debate_pause",
     "resumed": "debate_resume",
     "ended": "debate_end",
+    "digested": "agent_message",
+    "passage_read": "passage",
 }
 """The public name of each kind of event (requirement D21)."""
 

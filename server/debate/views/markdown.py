@@ -15,7 +15,7 @@ from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.state import Debate, RoundPlan, seat_kind
 from server.debate.facts.text import clean_line, format_count, format_heading
-from server.debate.prompts.transcript import LATE_NOTE, place_turns
+from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import has_callers_seat
@@ -83,6 +83,9 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
     ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
     lines = [f"\n*{describe_ballot(ballot)}*" for ballot in ballots if ballot.wave == "blind"]
     lines += talk_lines(debate, recorded, round_number)
+    lines += [
+        f"\n*{describe_passage(passage)}*" for passage in debate.passages if passage.round == round_number
+    ]
     for ballot in ballots:
         if ballot.wave != "blind":
             lines += [f"\n*{describe_ballot(ballot)}*", *lookup_lines(debate, ballot)]
@@ -111,6 +114,11 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
         for failure in debate.all_failures
         if failure.round == round_number
     ]
+
+
+def describe_passage(passage: events.PassageRead) -> str:
+    what = NO_PASSAGE.get(passage.found, f"characters {passage.start:,} to {passage.end:,}")
+    return f"{passage.seat} asked for {quote_heading(passage.query)} in document {passage.document}: {what}"
 
 
 def describe_block_end(ended: events.BlockEnded) -> str:

@@ -22,6 +22,7 @@ from server.debate.views.recent import keep_recent
 E = TypeVar("E", bound=Fact)
 
 MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
+    events.Digested: ("summary",),
     events.Spoke: ("text", "no_handoff"),
     events.RoundOpened: ("briefing", "new_angle"),
     events.RoundClosed: ("summary", "decision"),

@@ -6,21 +6,32 @@ from typing import Any, TypeVar
 from server.debate.arguments.points import format_id
 from server.debate.ballots.rhetoric import build_rhetoric
 from server.debate.ballots.waves import is_private_ballot
+from server.debate.documents.reading import build_reading
 from server.debate.documents.report import build_evidence
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import FRAMER, MODERATOR, OBSERVER, REFEREE, SYNTHESIZER, Fact, SeatKind
+from server.debate.facts.config import (
+    FRAMER,
+    MODERATOR,
+    OBSERVER,
+    READER,
+    REFEREE,
+    SYNTHESIZER,
+    Fact,
+    SeatKind,
+)
 from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
 from server.debate.views.names import name_debate
-from server.debate.views.state import Turn, count_failures, is_visible, shows_marks, visible_turns
+from server.debate.views.state import Turn, count_failures, is_visible, shows_marks, sum_usage, visible_turns
 from server.debate.views.verdict import build_moderator_decision, visible_judgments
 
 T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
 
 ANSWER_TASKS = {
     "positions_framed": "framing",
+    "digested": "digest",
     "round_opened": "opening",
     "round_closed": "closing",
     "audited": "audit",
@@ -122,8 +133,8 @@ def build_task(
 
 
 def failed_task(debate: Debate, failure: events.Failed) -> str:
-    if failure.seat == FRAMER:
-        return "framing"
+    if failure.seat in (FRAMER, READER):
+        return "framing" if failure.seat == FRAMER else "digest"
     if failure.seat == MODERATOR:
         return "closing" if failure.slot_index else "opening"
     if is_private_ballot(failure.slot_index):
@@ -167,6 +178,11 @@ def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
         for entered in debate.rounds
     ]
     found = {"rounds": rounds, "debaters": debaters, "judges": judges}
+    found["documents"] = build_reading(name_debate(debate))
+    if debate.setup.reader:
+        spent = [fact.usage for fact in debate.digests]
+        spent += [lost.usage for lost in debate.failures if lost.seat == READER and lost.usage]
+        found["digest_cost"] = sum_usage(spent).model_dump()
     found["evidence"] = build_evidence(debate, at) if is_visible(debate, "debaters") else []
     is_observed = debate.setup.observer is not None and shows_marks(debate)
     return found | ({"rhetoric": build_rhetoric(name_debate(debate))} if is_observed else {})

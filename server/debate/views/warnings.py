@@ -7,6 +7,7 @@ from itertools import chain
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.evidence import describe_lost_quotes
+from server.debate.documents.reading import describe_reading, list_reading_cautions
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.config import CALLER, AnySeatKind
 from server.debate.facts.events import Failed, Opened, PositionsFramed, RoundOpened, Spoke, Usage
@@ -80,6 +81,7 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
         warnings.append(f"{choices} of the next speaker could not be used; who spoke was drawn.")
     if lost_quotes := describe_lost_quotes(debate, debate.verdict.winner if debate.verdict else ""):
         warnings.append(lost_quotes)
+    warnings += list_reading_cautions(debate)
     if lost := debate.predicate_lost:
         warnings.append(describe_lost_predicate(lost))
     if functions := debate.prompt_functions_lost:
@@ -250,6 +252,7 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
     if unreached := talk[setup.max_rounds :]:
         rounds = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
         warnings.append(f"{rounds} too few for every phase: {', '.join(unreached)} left out.")
+    warnings += filter(None, [describe_reading(setup)])
     if misfits := find_misfits(setup):
         warnings.append(f"Prompts will be cut: {'; '.join(misfits)}. What reads only a part is marked.")
     elif outgrown := find_outgrown_windows(setup):

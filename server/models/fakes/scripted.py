@@ -191,6 +191,8 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
     match summary.task:
         case "framing":
             fields = build_positions(summary)
+        case "digest":
+            fields = {"summary": f"It bears on {summary.question[:60]}", "quotes": []}
         case "argument":
             fields = build_handoff(request, chars)
         case "message":

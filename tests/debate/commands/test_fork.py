@@ -204,7 +204,7 @@ class TestChanges:
             ({"stances": {"ada": "x"}}, "changes.stances: nobody is called 'ada'."),
             ({"moderator": "x"}, "This debate has no moderator"),
             ({"max_rounds": 5}, "changes.max_rounds=5 is out of range: 1 to 4 rounds of talk, of which 1"),
-            ({"documents": [{"title": "b", "text": "B" * 200_000}] * 3}, "600,001 characters"),
+            ({"documents": [{"title": "b", "text": "B" * 1_500_000}] * 3}, "4,500,001 characters"),
         ],
     )
     def test_what_cannot_be_changed_is_refused(self, changes: dict[str, Any], told: str) -> None:

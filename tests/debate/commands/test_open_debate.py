@@ -189,10 +189,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a library of documents": (
         {
-            "documents": [{"title": "t", "text": "x" * MAX_DOCUMENT_LENGTH}] * 2
+            "documents": [{"title": "t", "text": "x" * (MAX_TOTAL_DOCUMENT_LENGTH // 2)}] * 2
             + [{"title": "t", "text": "x"}]
         },
-        f"The documents together have 400,001 characters; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
+        f"The documents together have 3,000,001 characters; {MAX_TOTAL_DOCUMENT_LENGTH:,} are allowed.",
     ),
     "the caller as a fallback": (
         {"options": {"fallback_models": ["caller"]}},
@@ -264,7 +264,7 @@ def test_the_limits_themselves_are_allowed() -> None:
     opened = build_setup(
         question="x" * MAX_QUESTION_LENGTH,
         debaters=build_debaters(26),
-        documents=[{"title": "t", "text": "x" * MAX_DOCUMENT_LENGTH}] * 2,
+        documents=[{"title": "t", "text": "x" * n} for n in (MAX_DOCUMENT_LENGTH, 1_000_000)],
     )
     assert len(opened.debaters) == 26
 
