@@ -157,6 +157,7 @@ BUILT: dict[str, str] = {
         "events for debate start and end, phase start and end, agent message, vote, consensus, hollow-consensus "
         "alert, rhetorical pattern, agent error, delivered live to subscribers"
     ),
+    "D24": "a block of phases can repeat until consensus, convergence or the limit",
     "D29": "messages between debaters beside ordinary turns, where a phase allows them",
     "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
     "D13": (
@@ -252,7 +253,6 @@ PARTLY: dict[str, str] = {
         "obtained; HIGH, MEDIUM, LOW and coverage; exact quotes checked against the given documents and research "
         "(relevance by judges comes later)"
     ),
-    "D24": "a block of phases repeats until consensus, the moderator or the limit; convergence comes later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "

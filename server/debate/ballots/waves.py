@@ -85,12 +85,14 @@ def find_given_after_round(debate: Debate) -> set[str]:
 def asks_after_round(debate: Debate) -> bool:
     """Whether ballots follow the turns of the round of talk under way.
 
-    Not after the last one that is planned, unless what they say may bring a challenge.
+    Not after the last one that is planned, unless what they say may bring a challenge or end a block of phases.
     """
     setup = debate.setup
     ends_by_ballots = setup.stop == "on" and debate.talk_round_count >= MIN_ROUNDS
     is_wanted = (setup.ballots == "rounds" or ends_by_ballots) and not is_last_planned(debate)
-    return is_wanted or setup.challenges.mode == "challenge"
+    phase = debate.phase
+    ends_block = phase is not None and phase.block is not None and phase.block.until == "convergence"
+    return is_wanted or ends_block or setup.challenges.mode == "challenge"
 
 
 def is_last_planned(debate: Debate) -> bool:
@@ -129,6 +131,8 @@ def count_waves(debate: Debate) -> int:
     between = debate.max_rounds - 1 if setup.ballots == "rounds" else 0
     if setup.stop == "on":
         between = max(between, debate.max_rounds - MIN_ROUNDS)
+    blocks = (p.block for p in setup.phases if p.block and p.block.until == "convergence")
+    between = max(between, sum(block.limit for block in blocks))
     blind = not is_debaters_vote(setup.phases[0])
     if setup.challenges.mode == "challenge":
         return blind + debate.max_rounds

@@ -202,6 +202,9 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(
         is_asked, "options.skip_if_agreed and stop=on need private ballots: leave options.ballots=none out."
     )
+    converges = any(phase.block and phase.block.until == "convergence" for phase in setup.phases)
+    problem = "A block with until=convergence needs private ballots, and options.stop other than off."
+    require(not converges or (setup.ballots != "none" and setup.stop != "off"), problem)
     check_escalation(setup)
     quorum, never = setup.judges.quorum, "can never be met: there are"
     require(setup.quorum <= debaters, f"options.quorum={setup.quorum} {never} {debaters}.")

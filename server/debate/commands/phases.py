@@ -87,6 +87,7 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
 def asks_for_ballots(options: OptionsInput) -> bool:
     """Whether a request says something about ballots, or wants what needs them."""
     is_needed = options.skip_if_agreed or options.stop == "on" or options.challenges == "challenge"
+    is_needed = is_needed or any(phase.until == "convergence" for phase in options.phases)
     return bool(options.ballots) or is_needed
 
 
@@ -131,6 +132,8 @@ def check_blocks(phases: Sequence[Phase]) -> None:
         votes = any(phase.wants == "ballot" for phase in held)
         problem = f"{location}: until=consensus needs a vote in the block: voting or audience_vote."
         require(votes or block.until != "consensus", problem)
+        problem = f"{location}: until=convergence looks at ballots after its turns, and nobody argues in {last.name}."
+        require(last.is_talk or block.until != "convergence", problem)
 
 
 def check_phase_sequence(phases: Sequence[Phase]) -> None:

@@ -22,7 +22,7 @@ PresetOption = Literal["debaters", "ballots", "stop", "judges", "mirror", "basel
 StopMode = Literal["off", "report", "on"]
 MirrorMode = Literal["off", "on", "if_contested"]
 ChallengeMode = Literal["off", "report", "challenge"]
-BlockUntil = Literal["consensus", "moderator", "limit"]
+BlockUntil = Literal["consensus", "convergence", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "observer", "judges", "synthesizer"]
 AnySeatKind = SeatKind | Literal["framer", "reader"]
 """Those that a debate may hide, and those before the first round, who cannot be hidden."""

@@ -3,8 +3,8 @@
 A repeating phase takes every remaining round of talk, less one for each later phase of talk. The talk ends
 early when a caller concludes it, by the moderator's decision, or by `terminate_when`; the verdict then
 follows from what was said. A phase that closes the talk comes after all rounds of it, on top of `max_rounds`.
-A pass over a block of phases is completed, and then looked at: it is held again until consensus, the moderator's
-word or its limit. What ends the whole talk (a request, a budget, `max_rounds`) ends its blocks too.
+A pass over a block of phases is completed, and then looked at: it is held again until consensus, convergence, the
+moderator's word or its limit. What ends the whole talk (a request, a budget, `max_rounds`) ends its blocks too.
 """
 
 from collections.abc import Callable, Mapping
@@ -348,6 +348,8 @@ def find_block_end(debate: Debate, phase: Phase) -> EndCause | None:
     start = max(entered.round for entered in debate.rounds if entered.phase == block.first)
     if block.until == "consensus" and count_last_vote(debate).outcome in ("decided", "leaning"):
         return "consensus"
+    if block.until == "convergence" and find_convergence(debate) is not None:
+        return "converged"
     if block.until == "moderator" and (cause := find_moderator_cause(debate, start)):
         return cause
     if sum(entered.phase == phase.name for entered in debate.rounds) >= block.limit:

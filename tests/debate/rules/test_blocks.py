@@ -8,6 +8,8 @@ import pytest
 from server.debate.ballots.waves import is_talk_over
 from server.debate.commands.effort import estimate
 from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.open import open_debate
+from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load
 from server.debate.facts.state import Debate
@@ -318,3 +320,58 @@ def test_a_block_whose_end_is_recorded_is_not_held_again_after_a_restart() -> No
     (end,) = (event for event in decided.events if isinstance(event, BlockEnded))
     at.add_events(end).play()
     assert (held(at), len(ends(at))) == (["opening", *["argumentation", "voting"] * 2, "verdict"], 1)
+
+
+def converging(*moves: int) -> Script:
+    """Everybody holds A at a percentage for each round, from before the talk on; while it changes, something is new."""
+
+    def ballot(call: Call) -> dict[str, Any]:
+        number = 0 if call.slot_index == 100 else call.round
+        percent = moves[min(number, len(moves) - 1)]
+        moved = number and percent != moves[min(number - 1, len(moves) - 1)]
+        after = {"new_point": "New." if moved else None, "open_point": "Open."}
+        return build_ballot("A", "So it is.", percent=percent) | (after if number else {})
+
+    return task_script({"ballot": ballot})
+
+
+@pytest.mark.parametrize(
+    ("moves", "passes", "cause"),
+    [
+        ((60, 60), 2, "converged"),  # not before the second round
+        ((60, 70, 80, 80), 3, "converged"),
+        ((50, 60, 70, 75, 80), 4, "block_limit"),
+    ],
+)
+def test_a_block_is_held_until_the_ballots_after_it_converge(
+    moves: tuple[int, ...], passes: int, cause: str
+) -> None:
+    again = block("rebuttal", "rebuttal", until="convergence", limit=4)
+    opened = open_block(again, "synthesis", "verdict", format="verdict", options={"ballots": "blind"})
+    at = simulate(opened, converging(*moves)).play()
+    assert ends(at) == [("rebuttal", passes, cause)]
+    assert held(at) == ["rebuttal"] * passes + ["synthesis", "verdict"]
+    assert replay(at.events) == at.debate
+
+
+def test_convergence_needs_ballots_after_turns_that_are_looked_at() -> None:
+    with pytest.raises(InvalidRequestError, match="looks at ballots after its turns"):
+        open_block("argumentation", block(until="convergence"), options={"ballots": "blind"})
+    again = block("argumentation", until="convergence")
+    for options in ({"ballots": "none"}, {"ballots": "blind", "stop": "off"}):
+        with pytest.raises(InvalidRequestError, match=r"needs private ballots, and options\.stop"):
+            open_block(again, "verdict", options=options)
+
+
+def test_a_block_until_convergence_asks_for_the_ballots_that_it_needs() -> None:
+    request = {
+        "phases": ["opening", block("rebuttal", "rebuttal", until="convergence"), "verdict"],
+        "framing": False,
+    }
+    asked = DebateRequest.model_validate({"question": "So?", "options": request})
+    opened = open_debate(asked, models=["scripted"], seed=1)
+    assert opened.ballots == "blind"
+    at = simulate(opened).play()
+    waves = [ballot.wave for ballot in at.debate.private_ballots]
+    assert waves.count("round") >= 2
+    assert at.status == "concluded"
