@@ -13,17 +13,21 @@ from benchmarks.processes.children import (
 )
 from benchmarks.processes.references import IN_SEQUENCE, TOGETHER, measure_bare_chains
 from benchmarks.table import Measurement, Samples, median
+from server.debate.commands.requests import OptionsInput
 
 REPEATS = 9
 LATENCY = 0.2
 CALLS_PER_DEBATE = 10
 CHAIN_TOGETHER = LATENCY * len(TOGETHER)
 
+NO_BALLOTS = {"ballots": "none"} if "ballots" in OptionsInput.model_fields else {}
+"""The option of a debate without private ballots, which older checkouts do not know."""
+
 DEBATE: dict[str, Any] = {
     "question": "Should the billing service be rewritten in Rust this year?",
     "debaters": [{"name": name, "stance": f"{name}'s way"} for name in ("Ada", "Ben", "Cy")],
     "max_rounds": 3,
-    "options": {"judges": {"count": 1, "both_orders": False}, "ballots": "none"},
+    "options": {"judges": {"count": 1, "both_orders": False}, **NO_BALLOTS},
     "run": True,
 }
 """3 debaters, 3 rounds, a judge with one reading, no private ballots: 10 calls."""

@@ -12,7 +12,7 @@ from benchmarks.processes.children import (
     read_request_bodies,
     start_stub,
 )
-from benchmarks.speed.debates import DEBATE, run_debate
+from benchmarks.speed.debates import DEBATE, NO_BALLOTS, run_debate
 from benchmarks.table import Measurement
 
 SEATS = ("ada", "ben", "cy")
@@ -72,7 +72,7 @@ async def collect_request_bodies(
     judge = "openai/judge" if len(model_names) > 1 else "openai/one"
     options = {
         "seed": 1,
-        "ballots": "none",
+        **NO_BALLOTS,
         "judges": {"count": 1, "both_orders": both_orders, "models": [judge]},
     }
     async with start_stub() as url:
