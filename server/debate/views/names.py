@@ -58,6 +58,8 @@ def name_event(debate: Debate, event: E, reading: int = 1) -> E:
 
     `reading`: of a judge, where the event does not tell.
     """
+    if isinstance(event, Challenged) and not event.alert:
+        return event  # somebody's own words
     reading = getattr(event, "slot_index", reading) if is_reading(event) else reading
     changes: dict[str, Any] = {}
     for name in MODEL_TEXTS.get(type(event), ()):
