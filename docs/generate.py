@@ -8,16 +8,20 @@ import ast
 import inspect
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from urllib.parse import quote
 
 import click
 from mcp.types import ListToolsResult
 
 from server.cli.main import counterpoint
+from server.client_configs.clients import CLIENTS
+from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND
 from server.debate.commands.formats import FORMATS, Format
 from server.debate.facts.config import Phase
 from server.debate.facts.events import Event
@@ -205,6 +209,34 @@ def render_resources() -> str:
     return "\n".join(lines)
 
 
+def render_clients() -> str:
+    lines = ["| `CLIENT` | | with `--project` | variables |", "| --- | --- | --- | --- |"]
+    for name, client in CLIENTS.items():
+        file, reference = client.project_file and f"`{client.project_file}`", client.reference
+        how = "by name" if reference == "" else reference and f"`{reference.format(name='NAME')}`"
+        lines.append(f"| `{name}` | {client.title} | {file} | {how or ''} |")
+    return "\n".join(lines)
+
+
+def render_links() -> str:
+    """Addresses that open a client and have it add the server."""
+    entry = {"command": SHARED_COMMAND.command, "args": [*SHARED_COMMAND.args]}
+    encoded = quote(b64encode(json.dumps(entry).encode()).decode(), safe="")
+    named = quote(json.dumps({"name": SERVER_NAME, **entry}), safe="")
+    arguments = "&".join(f"arg={quote(argument)}" for argument in entry["args"])
+    links = {
+        "Cursor": f"https://cursor.com/en/install-mcp?name={SERVER_NAME}&config={encoded}",
+        "VS Code": f"https://vscode.dev/redirect?url={quote('vscode:mcp/install?', safe='')}{quote(named, safe='')}",
+        "VS Code Insiders": (
+            "https://insiders.vscode.dev/redirect?url="
+            f"{quote('vscode-insiders:mcp/install?', safe='')}{quote(named, safe='')}"
+        ),
+        "LM Studio": f"https://lmstudio.ai/install-mcp?name={SERVER_NAME}&config={encoded}",
+        "Goose": f"https://block.github.io/goose/extension?cmd=uvx&{arguments}&id={SERVER_NAME}&name=Counterpoint",
+    }
+    return " ·\n".join(f"[{title}]({link})" for title, link in links.items())
+
+
 def render_prompts() -> str:
     lines = ["| prompt | argument | what it does |", "| --- | --- | --- |"]
     for prompt in PROMPTS:
@@ -305,6 +337,8 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
     "results": ("tools.md", render_results),
     "resources": ("tools.md", render_resources),
     "prompts": ("tools.md", render_prompts),
+    "clients": ("clients.md", render_clients),
+    "links": ("clients.md", render_links),
     "settings": ("settings.md", render_settings),
     "research": ("settings.md", render_research),
     "events": ("hooks.md", render_events),

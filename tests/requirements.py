@@ -258,7 +258,7 @@ PARTLY: dict[str, str] = {
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
         "results; the tasks extension and other questions to a person come later"
     ),
-    "N16": "one-line install for five clients; the MCP bundle and the registry manifest come later",
+    "N16": "one-line install for the common clients; the MCP bundle and the registry manifest come later",
     "D12": (
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
         "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"

@@ -125,11 +125,11 @@ ROOMS: dict[str, str] = {
         "compose debate.facts debate.views engine.database engine.debates engine.queries models.own "
         "models.providers redaction settings startup storage storage.sqlite tools"
     ),
+    "client_configs": "debate.facts settings",
     "cli": (
-        "compose debate.analysis debate.ballots debate.commands debate.documents debate.facts debate.rules "
-        "debate.views debate.votes "
-        "engine.database "
-        "engine.debates engine.queries engine.receipts engine.transfer engine.verification hooks mcp models "
+        "client_configs compose debate.analysis debate.ballots debate.commands debate.documents debate.facts "
+        "debate.rules debate.views debate.votes engine.database engine.debates engine.queries engine.receipts "
+        "engine.transfer engine.verification hooks mcp models "
         "models.fakes models.local models.model_servers models.prices models.providers models.registry "
         "models.windows redaction research settings signing startup upkeep"
     ),
@@ -177,14 +177,15 @@ LIBRARIES: dict[str, str] = {
     "hooks": "anyio httpx2 pydantic yaml",
     "tools": "anyio mcp pydantic",
     "mcp": "anyio mcp pydantic",
-    "cli": "anyio click mcp platformdirs pydantic rich",
+    "cli": "anyio click pydantic rich",
+    "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
 }
 """The libraries of each room; a room that is not here has none."""
 
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/debate": 13,  # the rooms of the core
-    "server": 16,  # the rooms themselves, and the files that belong to none
+    "server": 17,  # the rooms themselves, and the files that belong to none
 }
 
 PURE = (

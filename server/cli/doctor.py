@@ -4,7 +4,6 @@ import os
 import platform
 import re
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,7 +13,8 @@ import anyio
 import click
 
 from server.cli import models, session
-from server.cli.install import find_launch_command
+from server.client_configs.handshake import HandshakeError, count_tools
+from server.client_configs.launch import find_launch_command
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import CALLER
@@ -44,7 +44,6 @@ ASK_TIMEOUT = 30  # seconds for a model to answer with one token; a local one ma
 OUTPUT_LIMIT = "max_tokens|max_completion_tokens|output limit"
 """In the refusal of a model that thinks first, and cannot end within one token. It was let in."""
 
-HANDSHAKE_TIMEOUT = 20.0  # seconds for a server started as a child: the first start on a slow disk takes some
 REPORTED_PACKAGES = ("counterpoint-mcp", "mcp", "litellm", "aiosqlite", "pydantic")
 
 
@@ -178,25 +177,14 @@ def check_hooks(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
 
 async def check_handshake(settings: Settings) -> Check:
     """Start a server as a client would, and list its tools."""
-    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415  (slow)
-
     launch = find_launch_command()
-    environment = {**os.environ, **launch.env, f"{PREFIX}DB": settings.database}
-    environment |= {f"{PREFIX}MAX_RECOVERY_AGE_HOURS": "0", f"{PREFIX}HOOKS": ""}  # resumes and hooks nothing
-    server = StdioServerParameters(command=launch.command, args=[*launch.args], env=environment)
-    start = perf_counter()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        try:
-            with anyio.fail_after(HANDSHAKE_TIMEOUT):
-                async with Client(stdio_client(server, errlog=log)) as client:
-                    tools = (await client.list_tools()).tools
-        except Exception as error:  # noqa: BLE001  (any failure is the result of the check)
-            log.seek(0)
-            lines = [line for line in log.read().splitlines() if line.strip()]
-            reason = lines[-1] if lines else type(error).__name__
-            return Check("mcp", False, clean_line(f"the server did not answer: {reason}")[:300])
-    milliseconds = (perf_counter() - start) * 1000
-    return Check("mcp", True, f"{len(tools)} tools, {milliseconds:.0f} ms from start to end")
+    try:
+        count, seconds = await count_tools(
+            launch.command, launch.args, {**launch.env, f"{PREFIX}DB": settings.database}
+        )
+    except HandshakeError as error:
+        return Check("mcp", False, f"the server did not answer: {error}")
+    return Check("mcp", True, f"{count} tools, {seconds * 1000:.0f} ms from start to end")
 
 
 async def check_research_servers(settings: Settings) -> list[Check]:

@@ -1,12 +1,10 @@
-"""`counterpoint install`: adds this server to the configuration of an MCP client.
+"""`counterpoint install` and `uninstall`: this server in the configuration of an MCP client.
 
-Everything else in the file is kept, in its order. The file is backed up and replaced atomically; a file that
-is not plain JSON is not changed.
+Everything else in the file stays, comments included. The file is backed up and replaced atomically.
 """
 
 import json
 import os
-import re
 import secrets
 import shlex
 import shutil
@@ -15,101 +13,170 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import anyio
 import click
-from platformdirs import user_config_dir
 
-from server.settings import package_version
+from server.client_configs.clients import CLIENTS, Client
+from server.client_configs.documents import read_entry, remove_entry, set_entry
+from server.client_configs.handshake import HandshakeError, count_tools
+from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, find_launch_command
 
-SERVER_NAME = "counterpoint"
-PACKAGE = "counterpoint-mcp"
-ENV_HELP = "Copy the value of this variable, such as a key, into the configuration. Repeatable."
+ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."
+CLAUDE_CODE = "claude-code"  # changes its own file while it runs, and has a command for that
 
-
-class Client(NamedTuple):
-    title: str
-    user_path: str  # {config}: ~/.config, ~/Library/Application Support or %APPDATA%
-    project_path: str = ""  # relative to the project's folder; "" where the client has none
-    servers_key: str = "mcpServers"
-    has_type_field: bool = False  # entries name the transport
-
-
-CLIENTS = {
-    "claude-desktop": Client("Claude Desktop", "{config}/Claude/claude_desktop_config.json"),
-    "cursor": Client("Cursor", "~/.cursor/mcp.json", ".cursor/mcp.json"),
-    "vscode": Client("VS Code", "{config}/Code/User/mcp.json", ".vscode/mcp.json", "servers", True),
-    "windsurf": Client("Windsurf", "~/.codeium/windsurf/mcp_config.json"),
-}
-CLAUDE_CODE = "claude-code"  # has a command that edits its configuration
+client_argument = click.argument("client", type=click.Choice([*CLIENTS]))
+project_option = click.option(
+    "--project", is_flag=True, help="Use the file of the project in this folder, not the user's."
+)
+print_option = click.option(
+    "--print", "only_print", is_flag=True, help="Only show what would be written, and where."
+)
 
 
-class LaunchCommand(NamedTuple):
-    """How a client starts this server."""
+@click.command()
+@client_argument
+@project_option
+@click.option("--env", "env_names", multiple=True, metavar="NAME", help=ENV_HELP)
+@print_option
+@click.option("--no-check", is_flag=True, help="Do not start the server afterwards to see that it works.")
+def install(client: str, project: bool, env_names: Sequence[str], only_print: bool, no_check: bool) -> None:
+    """Add Counterpoint to the configuration of CLIENT.
 
-    command: str
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
+    Everything else in the file is kept, and a backup with the time in its name is written beside it. Keys
+    are passed on only if you name them with --env; files of a project hold references, never values, and a
+    command that others have.
 
-
-def find_launch_command(argv0: str = "") -> LaunchCommand:
-    """An absolute path, because clients start programs without the user's PATH."""
-    release = package_version(missing="")
-    suffix = ".exe" if os.name == "nt" else ""
-    running = Path(argv0 or sys.argv[0]).absolute()
-    installed = Path(sys.executable).parent / f"{SERVER_NAME}{suffix}"
-    for script in (running, running.with_suffix(suffix), installed):
-        if script.stem == SERVER_NAME and script.is_file():
-            uvx = shutil.which("uvx")
-            if uvx and {"archive-v0", "environments-v2"} & set(script.parts):
-                # The script is in uvx's cache, which is emptied now and then.
-                package = f"{PACKAGE}=={release}" if release else PACKAGE
-                return LaunchCommand(uvx, ("--from", package, SERVER_NAME))
-            return LaunchCommand(str(script))
-    environment = {} if release else {"PYTHONPATH": str(Path(__file__).parents[2])}
-    return LaunchCommand(sys.executable, ("-m", "counterpoint"), environment)
-
-
-def merge_config(text: str, servers_key: str, server_config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with the server in it, and with the fields that the user added to our entry.
-
-    Raises ValueError, with the reason, for a text that is no configuration of this shape.
+    Example: counterpoint install claude-desktop --env OPENAI_API_KEY
     """
+    target = CLIENTS[client]
+    path = find_file(target, project=project)
+    launch = SHARED_COMMAND if project else find_launch_command()
+    env = find_environment(target, launch, env_names, project=project, shown=only_print)
+    entry = target.build_entry(launch, env)
+    if only_print:
+        click.echo(f"To be merged into {path}:", err=True)
+        click.echo(add_entry(target, target.new_file, entry).rstrip())
+        return
+    if client == CLAUDE_CODE and not project:
+        run_claude("add-json", "--scope", "user", SERVER_NAME, json.dumps(entry))
+        click.echo(f"Added to {path}. Restart {target.title} to use it.")
+    else:
+        write_entry(client, path, entry)
+    if not no_check:
+        check(launch, env)
+
+
+@click.command()
+@client_argument
+@project_option
+@print_option
+def uninstall(client: str, project: bool, only_print: bool) -> None:
+    """Remove Counterpoint from the configuration of CLIENT. Its debates stay.
+
+    Everything else in the file is kept, and a backup is written beside it.
+
+    Example: counterpoint uninstall cursor
+    """
+    target = CLIENTS[client]
+    path = find_file(target, project=project)
+    text = read_text(client, path)
     try:
-        config = json.loads(text) if text.strip() else {}
-    except json.JSONDecodeError as error:
-        has_comments = re.search(r"(?:^|[\s{\[,])(?://|/\*)", text)
-        hint = ", and comments in it would be lost" if has_comments else ""
-        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise ValueError(f"it is not plain JSON ({place}){hint}") from None
-    servers = config.setdefault(servers_key, {}) if isinstance(config, dict) else None
-    present = servers.get(SERVER_NAME, {}) if isinstance(servers, dict) else None
-    if not isinstance(servers, dict) or not isinstance(present, dict):
-        raise ValueError(f'it has no object of servers under "{servers_key}"')  # noqa: TRY004  (of the text)
-    servers[SERVER_NAME] = {**present, **server_config}
-    if isinstance(present.get("env"), dict):
-        servers[SERVER_NAME]["env"] = {**present["env"], **server_config.get("env", {})}
-    return config
+        present = read_entry(text, target.syntax, target.entry_path)
+        new = remove_entry(text, target.syntax, target.entry_path)
+    except ValueError as error:
+        raise unchanged(client, path, error) from None
+    if present is None:
+        click.echo(f"{path} has no such server.")
+    elif only_print:
+        click.echo(f"To be written to {path}:", err=True)
+        click.echo(new.rstrip())
+    elif client == CLAUDE_CODE and not project:
+        run_claude("remove", "--scope", "user", SERVER_NAME)
+        click.echo(f"Removed from {path}.")
+    else:
+        click.echo(f"Removed from {path}. Backup: {replace_file(client, path, new)}.")
 
 
-def update_config_file(
-    path: Path, servers_key: str, server_config: Mapping[str, Any]
-) -> tuple[bool, Path | None]:
-    """(whether it was changed, its backup if there was a file). Raises OSError, and as `merge_config`."""
-    path = path.resolve()  # a link stays a link: its target is replaced
-    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-    config = merge_config(text, servers_key, server_config)
-    if text.strip() and json.loads(text) == config:
-        return False, None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    backup = None
-    if path.exists():
-        backup = path.with_name(f"{path.name}.{datetime.now().astimezone():%Y%m%dT%H%M%S%f}.bak")
-        shutil.copy2(path, backup)
-    indent = re.search(r"^\{\s*?\n([ \t]+)", text)
-    content = json.dumps(config, ensure_ascii=False, indent=indent[1] if indent else 2)
-    write_atomically(path, content + "\n", private=bool(server_config.get("env")))
-    return True, backup
+def find_file(target: Client, *, project: bool) -> Path:
+    if project and not target.project_file:
+        raise click.UsageError(f"{target.title} has no configuration for projects. Leave out --project.")
+    return Path.cwd() / target.project_file if project else target.find_user_file()
+
+
+def find_environment(
+    target: Client, launch: LaunchCommand, names: Sequence[str], *, project: bool, shown: bool
+) -> dict[str, str]:
+    """The variables of an entry: values for one user, references for a project, and neither where they are shown."""
+    if project:
+        if target.reference is not None:
+            return {name: target.reference.format(name=name) for name in names}
+        if names:
+            where = f"Set {', '.join(names)} where {target.title} runs"
+            click.echo(f"{where}: it has no references to variables, and the file holds no value.", err=True)
+        return {}
+    if missing := [name for name in names if name not in os.environ and not shown]:
+        raise click.UsageError(f"--env {missing[0]}: the environment has no such variable.")
+    if names and not shown:
+        text = f"the value of {', '.join(names)} is stored in plain text, readable with the configuration."
+        click.echo(f"Warning: {text}", err=True)
+    return {**launch.env, **{name: f"<value of {name}>" if shown else os.environ[name] for name in names}}
+
+
+def add_entry(target: Client, text: str, entry: Mapping[str, Any]) -> str:
+    return set_entry(text, target.syntax, target.entry_path, entry, is_listed=target.is_listed)
+
+
+def write_entry(client: str, path: Path, entry: Mapping[str, Any]) -> None:
+    """Merge an entry into a file: fields that the user added to it stay."""
+    target, text = CLIENTS[client], read_text(client, path) or CLIENTS[client].new_file
+    try:
+        present = read_entry(text, target.syntax, target.entry_path) or {}
+        merged = {**present, **entry}
+        for name in ("env", "environment", "envs"):
+            if isinstance(present.get(name), dict):
+                merged[name] = {**present[name], **entry.get(name, {})}
+        new = add_entry(target, text, merged)
+    except ValueError as error:
+        raise unchanged(client, path, error) from None
+    if present == merged:
+        click.echo(f"{path} already has this server.")
+        return
+    backup = replace_file(client, path, new, private=bool(entry.keys() & {"env", "environment", "envs"}))
+    backup_note = f" Backup: {backup}." if backup else ""
+    click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it.")
+
+
+def read_text(client: str, path: Path) -> str:
+    """What the file contains; "" where there is none."""
+    try:
+        return path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    except (OSError, ValueError) as error:
+        raise unchanged(client, path, error) from None
+
+
+def replace_file(client: str, path: Path, text: str, *, private: bool = False) -> Path | None:
+    """Write the text, and return where the former one is kept."""
+    try:
+        path = path.resolve()  # a link stays a link: its target is replaced
+        path.parent.mkdir(parents=True, exist_ok=True)
+        backup = None
+        if path.exists():
+            backup = path.with_name(f"{path.name}.{datetime.now().astimezone():%Y%m%dT%H%M%S%f}.bak")
+            shutil.copy2(path, backup)
+        write_atomically(path, text if text.endswith("\n") else f"{text}\n", private=private)
+    except OSError as error:
+        raise unchanged(client, path, error) from None
+    return backup
+
+
+def unchanged(client: str, path: Path, error: Exception) -> click.ClickException:
+    reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
+    return click.ClickException(
+        f"{path} was not changed: {getattr(error, 'strerror', None) or reason}. "
+        f"Change by hand what `counterpoint install {client} --print` shows."
+    )
 
 
 def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
@@ -132,74 +199,32 @@ def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
         copy.unlink(missing_ok=True)
 
 
-@click.command()
-@click.argument("client", type=click.Choice([*CLIENTS, CLAUDE_CODE]))
-@click.option("--print", "only_print", is_flag=True, help="Only show what would be written, and where.")
-@click.option("--env", "env_names", multiple=True, metavar="NAME", help=ENV_HELP)
-@click.option("--project", is_flag=True, help="Use the file of the project in this folder, not the user's.")
-@click.option("--yes", is_flag=True, help="claude-code: run the command instead of showing it.")
-def install(client: str, only_print: bool, env_names: Sequence[str], project: bool, yes: bool) -> None:
-    """Add Counterpoint to the configuration of CLIENT.
-
-    Everything else in the file is kept, and a backup with the time in its name is written beside it. Keys
-    are passed on only if you name them with --env.
-
-    Example: counterpoint install claude-desktop --env OPENAI_API_KEY
-    """
-    if missing := [name for name in env_names if name not in os.environ]:
-        raise click.UsageError(f"--env {missing[0]}: the environment has no such variable.")
-    launch = find_launch_command()
-    if env_names:
-        readers = "the project" if project else "the configuration"
-        text = f"the value of {', '.join(env_names)} is stored in plain text, readable with {readers}."
-        click.echo(f"Warning: {text}", err=True)
-    if client == CLAUDE_CODE:
-        install_in_claude_code(launch, env_names, project, run_command=yes and not only_print)
-        return
-    target = CLIENTS[client]
-    if project and not target.project_path:
-        raise click.UsageError(f"{target.title} has no configuration for projects. Leave out --project.")
-    user_path = Path(target.user_path.format(config=user_config_dir(roaming=True))).expanduser()
-    path = Path.cwd() / target.project_path if project else user_path
-    env = {name: f"<value of {name}>" if only_print else os.environ[name] for name in env_names}
-    server_config: dict[str, Any] = {"type": "stdio"} if target.has_type_field else {}
-    server_config |= {"command": launch.command, "args": [*launch.args]}
-    if env := {**launch.env, **env}:
-        server_config["env"] = env
-    if only_print:
-        click.echo(f"To be merged into {path}:", err=True)
-        click.echo(json.dumps({target.servers_key: {SERVER_NAME: server_config}}, indent=2))
-        return
-    try:
-        changed, backup = update_config_file(path, target.servers_key, server_config)
-    except (OSError, ValueError) as error:
-        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
-        raise click.ClickException(
-            f"{path} was not changed: {getattr(error, 'strerror', None) or reason}. "
-            f"Add by hand what `counterpoint install {client} --print` shows."
-        ) from None
-    if changed:
-        backup_note = f" Backup: {backup}." if backup else ""
-        click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it.")
-    else:
-        click.echo(f"{path} already has this server.")
-
-
-def install_in_claude_code(
-    launch: LaunchCommand, env_names: Sequence[str], project: bool, run_command: bool
-) -> None:
-    """Show Claude Code's own command, or run it."""
-    # `--env` takes all words up to the next option, so an option follows it.
-    begin = ["mcp", "add", *(word for row in launch.env.items() for word in ("--env", "=".join(row)))]
-    end = ["--scope", "project" if project else "user", SERVER_NAME, "--", launch.command, *launch.args]
-    # References that the shell replaces, so that no value is shown.
-    references = "".join(f'--env {name}="${name}" ' for name in env_names)
-    click.echo(f"claude {shlex.join(begin)} {references}{shlex.join(end)}")
+def run_claude(*arguments: str) -> None:
+    """Have Claude Code change its own configuration."""
     program = shutil.which("claude")
-    if not run_command:
-        click.echo("Run it, or add --yes." if program else "Run it where Claude Code is installed.", err=True)
-        return
     if program is None:
-        raise click.ClickException("`claude` is not installed, or not on the PATH. Nothing was changed.")
-    values = [word for name in env_names for word in ("--env", f"{name}={os.environ[name]}")]
-    sys.exit(subprocess.run([program, *begin, *values, *end], check=False).returncode)  # noqa: S603  (shown above)
+        by_hand = "Install it, or use --project, or merge what --print shows."
+        raise click.ClickException(f"`claude` is not on the PATH. Nothing was changed. {by_hand}")
+    try:
+        done = subprocess.run([program, "mcp", *arguments], capture_output=True, text=True, check=True)  # noqa: S603
+    except OSError as error:
+        raise click.ClickException(
+            f"{program} cannot be run: {error.strerror}. Nothing was changed."
+        ) from None
+    except subprocess.CalledProcessError as error:
+        said = " ".join((error.stderr or error.stdout).split())
+        raise click.ClickException(f"`claude mcp {arguments[0]}` failed: {said}") from None
+    if done.stdout.strip():
+        click.echo(done.stdout.strip(), err=True)
+
+
+def check(launch: LaunchCommand, env: Mapping[str, str]) -> None:
+    """Start the server as the client will, and say whether it answers. Exits with 1 where it does not."""
+    try:
+        count, seconds = anyio.run(count_tools, launch.command, launch.args, {**launch.env, **env})
+    except HandshakeError as error:
+        command = shlex.join([launch.command, *launch.args])
+        hint = " Who uses the file needs uv (`pip install uv`)." if launch == SHARED_COMMAND else ""
+        click.echo(f"Written, but the server did not start with `{command}`: {error}.{hint}", err=True)
+        sys.exit(1)
+    click.echo(f"Checked: the server starts in {seconds:.1f} s and offers {count} tools.")

@@ -7,7 +7,8 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli import databases, debate, doctor, install, ledger, models, session, verify, watch
+from server.cli import databases, debate, doctor, ledger, models, session, verify, watch
+from server.cli.install import install, uninstall, write_atomically
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
@@ -59,7 +60,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 for command in (
     *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
-    *(doctor.doctor, install.install, ledger.ledger, models.models, verify.receipt),
+    *(doctor.doctor, install, uninstall, ledger.ledger, models.models, verify.receipt),
     *(verify.verify, watch.watch),
 ):
     counterpoint.add_command(command)
@@ -153,7 +154,7 @@ def export(settings: Settings, debate_id: str, file_format: str, output: Path | 
         click.echo(text)
         return
     try:
-        install.write_atomically(output, text + "\n")
+        write_atomically(output, text + "\n")
     except OSError as error:
         raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
 

@@ -1,5 +1,6 @@
 """Added to the configuration of clients, and nothing else in it changed."""
 
+import contextlib
 import json
 import re
 import stat
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli.install import find_launch_command
 from server.cli.main import counterpoint
+from server.client_configs.clients import CLIENTS
+from server.client_configs.launch import find_launch_command
 
 pytestmark = pytest.mark.requirement("M4", "N16")
 
@@ -38,7 +40,7 @@ def config(home: Path) -> Path:
 @pytest.fixture
 def install(home: Path) -> Install:
     assert home.is_dir()
-    return lambda *args: CliRunner().invoke(counterpoint, ["install", *args])
+    return lambda *args: CliRunner().invoke(counterpoint, ["install", *args, "--no-check"])
 
 
 def files(folder: Path) -> list[str]:
@@ -101,11 +103,11 @@ def test_what_the_user_added_stays(install: Install, config: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{\n  // mine\n  "mcpServers": {}\n}', "comments in it would be lost"),
-        ('{"mcpServers": {},}', "not plain JSON (line 1, column"),
-        ("[]", 'no object of servers under "mcpServers"'),
-        ('{"mcpServers": []}', 'no object of servers under "mcpServers"'),
-        ('{"mcpServers": {"counterpoint": "x"}}', "no object of servers"),
+        ('{"mcpServers": {} "a": 1}', "not JSON (line 1, column 19"),
+        ('{"mcpServers": {}', "not JSON (line 1, column"),
+        ("[]", "it is no object"),
+        ('{"mcpServers": 3}', 'no object under "mcpServers"'),
+        ('{"mcpServers": {"counterpoint": "x"}}', 'no object under "mcpServers.counterpoint"'),
     ],
 )
 def test_another_shape_is_not_changed(install: Install, config: Path, text: str, expected: str) -> None:
@@ -192,45 +194,154 @@ def test_a_project_has_its_own_file(
     assert install("windsurf", "--project").exit_code == 2
 
 
-@pytest.mark.parametrize("client", ["claude-desktop", "windsurf"])
-def test_each_client_has_its_own_place(install: Install, home: Path, client: str) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_has_its_own_place_and_gets_it_back(install: Install, home: Path, client: str) -> None:
+    if client == "claude-code":
+        put_claude(home, ":")
+    printed = install(client, "--print")
+    assert [path for path in home.rglob("*") if path.is_file() and path.parent.name != "bin"] == []
     result = install(client)
 
-    assert result.exit_code == 0, result.output
-    written = [path for path in home.rglob("*.json") if "counterpoint" in path.read_text(encoding="utf-8")]
-    names = {"claude-desktop": "claude_desktop_config.json", "windsurf": "mcp_config.json"}
-    assert [path.name for path in written] == [names[client]]
+    assert (printed.exit_code, result.exit_code) == (0, 0), result.output
+    if client == "claude-code":
+        return
+    [written] = [path for path in home.rglob("*") if path.is_file()]
+    assert str(written) in result.stdout
+    assert str(written) in printed.stderr
+    assert written.read_text(encoding="utf-8").strip() == printed.stdout.strip()
+
+    removed = CliRunner().invoke(counterpoint, ["uninstall", client])
+    assert removed.exit_code == 0, removed.output
+    assert find_launch_command().command not in written.read_text(encoding="utf-8")
+    assert "no such server" in CliRunner().invoke(counterpoint, ["uninstall", client]).stdout
 
 
-def test_the_command_for_claude_code_is_only_shown(install: Install) -> None:
-    result = install("claude-code")
+WITH_COMMENTS = {
+    "zed": """\
+// mine
+{
+    "theme": "One", // bright
+    /* servers */
+    "context_servers": {
+        "other": {"command": "x // no comment"}, // the other
+    },
+}
+""",
+    "codex": """\
+# mine
+model = "gpt-5.5"   # the model
 
-    assert result.exit_code == 0
-    assert result.stdout.startswith("claude mcp add ")
-    assert f"--scope user counterpoint -- {find_launch_command().command}" in result.stdout
-    assert install("claude-code", "--yes").exit_code == 1
+[mcp_servers.other]  # the other
+command = 'x'
+""",
+    "goose": """\
+# mine
+GOOSE_MODEL: "gpt-5.5"  # the model
+extensions:
+  # the other
+  other:
+    enabled: true
+    cmd: 'x'
+""",
+    "continue": """\
+name: Mine  # my own
+version: 1.0.0
+schema: v1
+mcpServers:
+  # the other
+  - name: other
+    command: x
+""",
+}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
-def test_with_yes_claude_code_is_called(
-    install: Install, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("client", WITH_COMMENTS)
+def test_comments_survive_an_entry_that_comes_and_goes(install: Install, client: str) -> None:
+    before, path = WITH_COMMENTS[client], CLIENTS[client].find_user_file()
+    path.parent.mkdir(parents=True)
+    path.write_text(before, encoding="utf-8")
+
+    assert install(client).exit_code == 0
+    added = path.read_text(encoding="utf-8")
+    assert "counterpoint" in added
+    CliRunner().invoke(counterpoint, ["uninstall", client])
+    after = path.read_text(encoding="utf-8")
+
+    def lines(text: str) -> list[str]:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    assert [line for line in lines(before) if line not in lines(added)] == []
+    assert lines(after) == lines(before)
+
+
+def put_claude(home: Path, script: str) -> Path:
+    """A stand-in for Claude Code's own program, which notes what it is called with."""
+    if sys.platform == "win32":
+        pytest.skip("the stand-in is a shell script")
     program = home / "bin" / "claude"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{home}/called"\nexit 7\n', encoding="utf-8")
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{home}/bin/called"\n{script}\n', encoding="utf-8")
     program.chmod(0o755)
+    return home / "bin" / "called"
+
+
+def test_claude_code_changes_its_own_configuration(
+    install: Install, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = put_claude(home, ":")
     monkeypatch.setenv("MISTRAL_API_KEY", "a secret")
 
-    shown = install("claude-code", "--project", "--env", "MISTRAL_API_KEY")
-    assert not (home / "called").exists()
-    result = install("claude-code", "--project", "--env", "MISTRAL_API_KEY", "--yes")
+    result = install("claude-code", "--env", "MISTRAL_API_KEY")
 
-    words = (home / "called").read_text(encoding="utf-8").splitlines()
-    assert result.exit_code == 7
-    assert words[:2] == ["mcp", "add"]
-    assert "MISTRAL_API_KEY=a secret" in words
-    assert f"--scope project counterpoint -- {find_launch_command().command}" in " ".join(words)
-    assert 'MISTRAL_API_KEY="$MISTRAL_API_KEY"' in shown.stdout
+    assert result.exit_code == 0, result.output
+    *words, entry = called.read_text(encoding="utf-8").splitlines()
+    assert words == ["mcp", "add-json", "--scope", "user", "counterpoint"]
+    assert json.loads(entry)["command"] == find_launch_command().command
+    assert json.loads(entry)["env"]["MISTRAL_API_KEY"] == "a secret"
+    assert "a secret" not in result.output
+
+
+def test_without_claude_code_nothing_is_said_to_be_added(install: Install, home: Path) -> None:
+    missing = install("claude-code")
+    put_claude(home, "echo No such scope. >&2; exit 3")
+    failing = install("claude-code")
+
+    assert (missing.exit_code, failing.exit_code) == (1, 1)
+    assert "`claude` is not on the PATH. Nothing was changed." in missing.stderr
+    assert "`claude mcp add-json` failed: No such scope." in failing.stderr
+    assert "Added" not in missing.output + failing.output
+
+
+@pytest.mark.parametrize("client", [name for name, row in CLIENTS.items() if row.project_file])
+def test_a_file_of_a_project_has_no_secret_and_no_path_of_this_machine(
+    install: Install, home: Path, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("MISTRAL_API_KEY", "a secret")
+
+    result = install(client, "--project", "--env", "MISTRAL_API_KEY", "--env", "NOT_SET_HERE")
+
+    assert result.exit_code == 0, result.output
+    text = (home / CLIENTS[client].project_file).read_text(encoding="utf-8")
+    assert "a secret" not in text + result.output
+    assert str(Path(sys.executable).parent) not in text
+    assert "uvx" in text
+    assert ("MISTRAL_API_KEY" in text) == (CLIENTS[client].reference is not None)
+    assert "MISTRAL_API_KEY" in text + result.stderr
+
+
+@pytest.mark.slow
+def test_the_server_is_started_as_the_client_will_start_it(home: Path, config: Path) -> None:
+    works = CliRunner().invoke(counterpoint, ["install", "cursor"])
+    assert works.exit_code == 0, works.output
+    assert re.search(r"Checked: the server starts in \d+\.\d s and offers 8 tools\.", works.stdout)
+
+    with contextlib.chdir(home):  # nobody has uvx on this PATH
+        fails = CliRunner().invoke(counterpoint, ["install", "kiro", "--project"])
+    assert fails.exit_code == 1
+    assert "Written, but the server did not start with `uvx counterpoint-mcp`" in fails.stderr
+    assert (home / ".kiro" / "settings" / "mcp.json").exists()
+    assert config.exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
@@ -243,4 +354,4 @@ def test_a_program_from_the_cache_of_uvx_is_started_by_uvx(home: Path) -> None:
 
     direct, by_uvx = find_launch_command(str(target)), find_launch_command(str(cached))
     assert (direct.command, direct.args, by_uvx.command) == (str(target), (), str(uvx))
-    assert re.fullmatch(r"--from counterpoint-mcp(==\S+)? counterpoint", " ".join(by_uvx.args))
+    assert re.fullmatch(r"counterpoint-mcp(@\S+)?", " ".join(by_uvx.args))

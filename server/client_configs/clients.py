@@ -1,0 +1,192 @@
+"""The clients that can be set up: a row for each, with where its configuration lies and what an entry looks like."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_dir
+
+from server.client_configs.documents import Syntax
+from server.client_configs.launch import SERVER_NAME, LaunchCommand
+
+Entry = dict[str, Any]
+BuildEntry = Callable[[LaunchCommand, Mapping[str, str]], Entry]
+
+TIMEOUT = 300  # seconds for a call of a tool, for clients that have to be told
+
+
+def build_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
+    return {"command": launch.command, "args": [*launch.args], **({"env": {**env}} if env else {})}
+
+
+def build_typed_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
+    return {"type": "stdio", **build_entry(launch, env)}
+
+
+def build_codex_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
+    """Codex passes on variables that are named, and has no references."""
+    values = {name: value for name, value in env.items() if value}
+    named = [name for name, value in env.items() if not value]
+    passed_on = {"env_vars": named} if named else {}
+    return {**build_entry(launch, values), **passed_on, "tool_timeout_sec": TIMEOUT}
+
+
+def build_copilot_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
+    return {"type": "local", **build_entry(launch, env), "tools": ["*"]}
+
+
+def build_opencode_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
+    entry: Entry = {"type": "local", "command": [launch.command, *launch.args], "enabled": True}
+    return entry | ({"environment": {**env}} if env else {})
+
+
+def build_goose_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
+    return {
+        "enabled": True,
+        "type": "stdio",
+        "name": SERVER_NAME,
+        "cmd": launch.command,
+        "args": [*launch.args],
+        "envs": {**env},
+        "timeout": TIMEOUT,
+    }
+
+
+def find_claude_desktop_config() -> Path:
+    """Windows' installer since 2026 gives the program a folder of its own below its package's."""
+    if sys.platform == "win32":
+        packages = Path(os.environ.get("LOCALAPPDATA", "")) / "Packages"
+        for package in sorted(packages.glob("Claude_*")):
+            return package / "LocalCache" / "Roaming" / "Claude" / "claude_desktop_config.json"
+    return Path(user_config_dir(roaming=True)) / "Claude" / "claude_desktop_config.json"
+
+
+def find_zed_settings() -> Path:
+    folder = (
+        Path(user_config_dir("Zed", False, roaming=True))
+        if sys.platform == "win32"
+        else config_home() / "zed"
+    )
+    return folder / "settings.json"
+
+
+def find_goose_config() -> Path:
+    is_windows = sys.platform == "win32"
+    folder = (
+        Path(user_config_dir(roaming=True)) / "Block" / "goose" / "config"
+        if is_windows
+        else config_home() / "goose"
+    )
+    return folder / "config.yaml"
+
+
+def config_home() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+
+
+def below_config(*parts: str) -> Callable[[], Path]:
+    """Below ~/.config, ~/Library/Application Support or %APPDATA%."""
+    return lambda: Path(user_config_dir(roaming=True), *parts)
+
+
+def below_home(*parts: str) -> Callable[[], Path]:
+    return lambda: Path.home().joinpath(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    title: str
+    find_user_file: Callable[[], Path]
+    project_file: str = ""  # relative to the project's folder; "" where the client has none
+    reference: str | None = None
+    """To a variable of the client's environment, by `{name}`; "" where its name is enough; None: there is none."""
+
+    servers: tuple[str, ...] = ("mcpServers",)
+    syntax: Syntax = "json"
+    build_entry: BuildEntry = build_entry
+    is_listed: bool = False  # servers are a list, with their names in them
+    new_file: str = ""  # what a new file begins as
+
+    @property
+    def entry_path(self) -> tuple[str, ...]:
+        """Where the entry stands in the configuration."""
+        return (*self.servers, SERVER_NAME)
+
+
+CLIENTS = {
+    "claude-desktop": Client("Claude Desktop", find_claude_desktop_config),
+    "claude-code": Client("Claude Code", below_home(".claude.json"), ".mcp.json", "${{{name}}}"),
+    "cursor": Client("Cursor", below_home(".cursor", "mcp.json"), ".cursor/mcp.json", "${{env:{name}}}"),
+    "vscode": Client(
+        "VS Code",
+        below_config("Code", "User", "mcp.json"),
+        ".vscode/mcp.json",
+        "${{env:{name}}}",
+        servers=("servers",),
+        build_entry=build_typed_entry,
+    ),
+    "vscode-insiders": Client(
+        "VS Code Insiders",
+        below_config("Code - Insiders", "User", "mcp.json"),
+        ".vscode/mcp.json",
+        "${{env:{name}}}",
+        servers=("servers",),
+        build_entry=build_typed_entry,
+    ),
+    "windsurf": Client("Windsurf", below_home(".codeium", "windsurf", "mcp_config.json")),
+    "codex": Client(
+        "Codex",
+        lambda: Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml",
+        ".codex/config.toml",
+        "",
+        servers=("mcp_servers",),
+        syntax="toml",
+        build_entry=build_codex_entry,
+    ),
+    "gemini": Client(
+        "Gemini CLI", below_home(".gemini", "settings.json"), ".gemini/settings.json", "${{{name}}}"
+    ),
+    "qwen": Client("Qwen Code", below_home(".qwen", "settings.json"), ".qwen/settings.json", "${{{name}}}"),
+    "opencode": Client(
+        "opencode",
+        lambda: config_home() / "opencode" / "opencode.json",
+        "opencode.json",
+        "{{env:{name}}}",
+        servers=("mcp",),
+        build_entry=build_opencode_entry,
+    ),
+    "copilot": Client(
+        "Copilot CLI",
+        lambda: Path(os.environ.get("COPILOT_HOME") or Path.home() / ".copilot") / "mcp-config.json",
+        ".github/mcp.json",
+        "${{{name}}}",
+        build_entry=build_copilot_entry,
+    ),
+    "continue": Client(
+        "Continue",
+        below_home(".continue", "config.yaml"),
+        ".continue/mcpServers/counterpoint.yaml",
+        "${{{{ secrets.{name} }}}}",
+        syntax="yaml",
+        new_file="name: Counterpoint\nversion: 0.0.1\nschema: v1\nmcpServers: []\n",
+    ),
+    "zed": Client("Zed", find_zed_settings, servers=("context_servers",)),
+    "goose": Client(
+        "Goose", find_goose_config, servers=("extensions",), syntax="yaml", build_entry=build_goose_entry
+    ),
+    "cline": Client(
+        "Cline",
+        below_config(
+            *("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings"),
+            "cline_mcp_settings.json",
+        ),
+    ),
+    "lmstudio": Client("LM Studio", below_home(".lmstudio", "mcp.json")),
+    "jetbrains": Client("Junie (JetBrains)", below_home(".junie", "mcp", "mcp.json"), ".junie/mcp/mcp.json"),
+    "kiro": Client(
+        "Kiro", below_home(".kiro", "settings", "mcp.json"), ".kiro/settings/mcp.json", "${{{name}}}"
+    ),
+}
