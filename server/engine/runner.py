@@ -153,7 +153,6 @@ class Runner:
         ) -> None:
             if not await self.may_call(snapshot.id):
                 raise LeaseLostError
-            await self.model_caller.turnstile.enter()
             on_text = partial(self.send_text, snapshot.id, call.seat) if self.text_listeners else None
             answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
             await send.send((call, answer))

@@ -1,7 +1,7 @@
 """Keeps the event loop responsive: of all debates of a process, one takes a step in each pass of the loop.
 
 Answers that arrive together would be read and recorded in one pass, for which every other request would have to wait. A
-step is whatever takes long: opening a debate, writing a prompt, reading a reply, recording it, showing a result.
+step is whatever takes long: opening a debate, asking the seats of a round, reading a reply, recording it, showing it.
 """
 
 import asyncio
