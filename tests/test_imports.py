@@ -150,7 +150,7 @@ LIBRARIES: dict[str, str] = {
     "signing": "cryptography platformdirs",
     "debate.prompts": "pydantic",
     "debate.replies": "pydantic",
-    "research": "anyio httpx2 mcp pydantic",
+    "research": "anyio httpx2 mcp pydantic pypdf",
     "debate.commands": "pydantic",
     "debate.records": "pydantic",
     "debate.analysis": "pydantic",

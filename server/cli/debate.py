@@ -41,6 +41,7 @@ from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.registry import NoModelError
+from server.research.documents import read_document
 from server.settings import Settings
 
 CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
@@ -75,7 +76,19 @@ class TextFile(click.Path):
             self.fail(f"{path}: not a readable text file in UTF-8.", param, ctx)
 
 
+class DocumentFile(click.Path):
+    """Gives {"title": the file's name, "text": its text}, of a PDF or a web page, too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        try:
+            return {"title": path.name, "text": read_document(path)}
+        except (OSError, InvalidRequestError) as error:
+            self.fail(str(error), param, ctx)
+
+
 TEXT_FILE = TextFile(exists=True, dir_okay=False)
+DOCUMENT_FILE = DocumentFile(exists=True, dir_okay=False)
 
 
 def combine_options(*options: Decorator) -> Decorator:
@@ -90,7 +103,10 @@ SEAT_OPTIONS = combine_options(
     click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
     click.option("--judges", type=click.IntRange(1, 9), help="How many judges."),
     click.option(
-        "--document", multiple=True, type=TEXT_FILE, help="A text file that all seats read. Repeatable."
+        "--document",
+        multiple=True,
+        type=DOCUMENT_FILE,
+        help="A text, PDF or HTML file that all seats read. Repeatable.",
     ),
     click.option("--instructions", help="For every seat without its own prompt."),
     click.option("--pause-when", "pause_when", multiple=True, metavar="WHEN", help=PAUSE_HELP),
