@@ -264,3 +264,14 @@ def test_effort_is_an_option_and_a_setting(cli: Cli, monkeypatch: pytest.MonkeyP
     assert open_setup(cli, "--effort", "standard")["ballots"] == "blind"
     monkeypatch.setenv("COUNTERPOINT_EFFORT", "most")
     assert "The setting effort (COUNTERPOINT_EFFORT)" in cli("debate", "Ship it?").stderr
+
+
+@pytest.mark.requirement("N5", "N6")
+def test_a_mirror_and_a_baseline_are_options_and_stand_in_the_summary(cli: Cli) -> None:
+    printed = cli("debate", "Ship it?", "--mirror", "true", "--baseline").stdout
+    setup = open_setup(cli, "--mirror", "if_contested", "--rounds", "1")
+
+    assert "Mirror (stances swapped)" in printed
+    assert "The mirror agrees." in " ".join(printed.split())
+    assert "blind ballots for" in printed
+    assert setup["mirror"] == "if_contested"
