@@ -11,7 +11,7 @@ from server.debate.commands.open import (
     open_debate,
 )
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
-from server.debate.facts.config import Debater, Document, Effort, JudgePanel, Price
+from server.debate.facts.config import Challenges, Debater, Document, Effort, JudgePanel, Price
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import LABEL_WORDS
@@ -43,6 +43,7 @@ def test_a_question_is_enough() -> None:
         judges=JudgePanel(models=("m",), both_orders=True, anonymize=True, shuffle=True),
         max_rounds=2,
         seed=5,
+        challenges=Challenges(most_rounds=4),
         effort=Effort(
             level="quick",
             open=("debaters", "ballots", "stop", "judges", "mirror", "baseline"),
@@ -95,6 +96,7 @@ def test_every_requested_option_is_in_the_setup() -> None:
         max_turn_tokens=99,
         run=True,
         tags=("x", "y"),
+        challenges=Challenges(most_rounds=20),
         effort=Effort(
             level="quick",
             open=("debaters", "ballots", "stop", "mirror", "baseline"),
