@@ -168,6 +168,7 @@ def test_a_fork_runs_in_the_terminal_and_is_compared(cli: Cli, past: str, tmp_pa
         "judges.models": "scripted?chars=90, scripted?chars=90",
         "max_rounds": "3",
         "documents.plan.md.text": "Ship on Monday.",
+        "documents.plan.md.reliability": "unknown",
     }
     shown = cli("compare", past, child["debate_id"]).stdout
     assert "is a fork of" in shown
