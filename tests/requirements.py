@@ -245,6 +245,11 @@ BUILT: dict[str, str] = {
     ),
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
+    "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
+    "D27": (
+        "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
+        "the difference"
+    ),
 }
 
 PARTLY: dict[str, str] = {
@@ -263,19 +268,11 @@ PARTLY: dict[str, str] = {
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
         "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"
     ),
-    "D25": (
-        "claims: points have ids, and what they do to others follows from their citations; missing: common ground in "
-        "the verdict"
-    ),
 }
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
-    "D27": (
-        "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
-        "the difference"
-    ),
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N20": (
         "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "

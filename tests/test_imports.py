@@ -43,7 +43,9 @@ ROOMS: dict[str, str] = {
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",
-    "debate.analysis": "debate.facts debate.rules debate.votes",
+    "debate.analysis": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
+    ),
     "debate.prompts": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas debate.votes"
     ),
@@ -140,7 +142,6 @@ ROOMS: dict[str, str] = {
 
 LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
-    "debate.documents": "pydantic",
     "debate.ballots": "pydantic",
     "storage": "aiosqlite anyio rfc8785",
     "storage.sqlite": "aiosqlite anyio",
@@ -189,8 +190,8 @@ MORE_ENTRIES = {
 }
 
 PURE = (
-    "bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math re "
-    "typing unicodedata"
+    "bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math "
+    "re typing unicodedata xml"
 )
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
 

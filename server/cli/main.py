@@ -9,9 +9,11 @@ import click
 
 from server.cli import databases, debate, doctor, ledger, models, session, verify, watch
 from server.cli.install import install, uninstall, write_atomically
+from server.debate.analysis import claims
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.views import compare, markdown
+from server.debate.views.blind import hide_blind_answers
 from server.debate.views.catalog import VIEWS
 from server.engine import queries, transfer
 from server.engine.database.errors import DebateNotFoundError
@@ -133,20 +135,28 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 @counterpoint.command()
 @session.debate_id_argument
 @click.option(
-    "--as", "file_format", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True
+    "--as",
+    "file_format",
+    type=click.Choice(["markdown", "json", "mermaid", "graphml"]),
+    default="markdown",
+    show_default=True,
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj
 def export(settings: Settings, debate_id: str, file_format: str, output: Path | None) -> None:
-    """Write a debate as Markdown, or as JSON that `counterpoint import` reads.
+    """Write a debate as Markdown, as JSON that `counterpoint import` reads, or the graph of its points.
 
-    The JSON contains every entry with its hash, and the receipt. A running debate can be exported, too.
+    The JSON contains every entry with its hash, and the receipt. Mermaid is drawn by Markdown readers, GraphML read by
+    programs that analyse graphs. A running debate can be exported, too.
 
     Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
     """
     if file_format == "markdown":
         snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
         text = remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
+    elif file_format in ("mermaid", "graphml"):
+        snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
+        text = claims.draw(hide_blind_answers(snapshot.debate), file_format)
     else:
         data = session.run_with_debate(settings, debate_id, transfer.export_debate)
         text = session.format_json(data)

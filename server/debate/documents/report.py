@@ -2,27 +2,11 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from server.debate.arguments.points import format_id
-from server.debate.documents.evidence import Evidence, Factor, count_quotes, describe_age, weigh_evidence
+from server.debate.documents.evidence import Evidence, Factor, describe_age, weigh_evidence
 from server.debate.documents.marks import CheckedQuote
 from server.debate.documents.places import describe_place
 from server.debate.facts.state import Debate
-
-
-class Claims(BaseModel):
-    """What the arguments rest on. Quotes of four words or more that name a document, found in it or not."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
-    checked_quotes: int = 0
-    failed_quotes: int = 0
-
-
-def build_claims(debate: Debate) -> Claims:
-    found, lost = count_quotes(debate)
-    return Claims(checked_quotes=found, failed_quotes=lost)
 
 
 def build_evidence(debate: Debate, at: str) -> list[dict[str, Any]]:

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.debate.analysis import claims
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.decide import status
 from server.debate.views import events, markdown, rounds, state, verdict
+from server.debate.views.blind import hide_blind_answers
 from server.debate.views.state import StoredDebate, awaited_turns, describe_task, find_rules
 
 MARKDOWN = "text/markdown"
@@ -115,6 +117,12 @@ ALL_VIEWS = (
         "analysis",
         "Counts by round, debater and judge; the evidence of each point.",
         lambda of: rounds.build_analysis(of.debate, of.entries[0].at),
+    ),
+    View(
+        "graph",
+        "The points and what they do to each other; as text, Mermaid.",
+        lambda of: claims.build_graph_data(hide_blind_answers(of.debate)),
+        lambda of: claims.draw(hide_blind_answers(of.debate), "mermaid"),
     ),
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
     View(

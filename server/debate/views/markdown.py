@@ -254,7 +254,11 @@ def format_report(found: Report) -> str:
     parts += section("Signs of hollow agreement", list_signal_lines(found.signals))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
-    parts += section("Quotes of documents", claim_lines(found))
+    parts += section("What it hangs on", found.claims.hangs_on)
+    parts += section("What speaks against it", found.claims.against)
+    parts += section("Common ground", found.claims.common_ground)
+    parts += section("Between the positions", found.claims.between)
+    parts += section("Points", claim_lines(found))
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)
     parts += section("No result in the shape asked for", filter(None, [found.deliverable_problem]))
@@ -294,8 +298,13 @@ def panel_lines(found: Report) -> list[str]:
 
 
 def claim_lines(found: Report) -> list[str]:
-    checked, failed = found.claims.checked_quotes, found.claims.failed_quotes
-    return [f"{checked} checked, {failed} not found"] if checked or failed else []
+    """How many points there are, attacks that were never answered, and quotes that were looked up."""
+    claims = found.claims
+    points = format_count(claims.total, "point")
+    left = f"{format_count(claims.open_attacks, 'attack')} never answered"
+    quotes = f"quotes of documents: {claims.checked_quotes} checked, {claims.failed_quotes} not found"
+    lines = [f"{points}, {left}"] if claims.total else []
+    return [*lines, quotes] if claims.checked_quotes or claims.failed_quotes else lines
 
 
 def format_confidence(found: Report) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from server.debate.analysis import claims
 from server.debate.arguments.points import format_id
 from server.debate.ballots.rhetoric import build_rhetoric
 from server.debate.ballots.waves import is_private_ballot
@@ -23,6 +24,7 @@ from server.debate.facts.config import (
 from server.debate.facts.state import Debate, judge_seats, seat_kind
 from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.schedule import current_model
+from server.debate.views.blind import hide_blind_answers
 from server.debate.views.names import name_debate
 from server.debate.views.state import Turn, count_failures, is_visible, shows_marks, sum_usage, visible_turns
 from server.debate.views.verdict import build_moderator_decision, visible_judgments
@@ -183,6 +185,7 @@ def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
         spent = [fact.usage for fact in debate.digests]
         spent += [lost.usage for lost in debate.failures if lost.seat == READER and lost.usage]
         found["digest_cost"] = sum_usage(spent).model_dump()
+    found["claims"] = claims.build_analysis(hide_blind_answers(debate))
     found["evidence"] = build_evidence(debate, at) if is_visible(debate, "debaters") else []
     is_observed = debate.setup.observer is not None and shows_marks(debate)
     return found | ({"rhetoric": build_rhetoric(name_debate(debate))} if is_observed else {})

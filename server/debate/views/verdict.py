@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from server.debate.analysis.claims import Claims, build_claims
 from server.debate.analysis.confidence import (
     Confidence,
     build_confidence,
@@ -18,7 +19,6 @@ from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
 from server.debate.commands.effort import describe_effort, describe_more
-from server.debate.documents.report import Claims, build_claims
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened

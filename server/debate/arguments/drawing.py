@@ -1,0 +1,125 @@
+"""The graph of points for other programs: Mermaid, which Markdown readers draw, and GraphML, for analysis.
+
+Texts in both are data: what would be markup in them is escaped.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Callable
+
+from server.debate.arguments.graph import Graph
+from server.debate.arguments.points import format_id
+from server.debate.facts.beliefs import Citation
+from server.debate.facts.text import clean_line
+
+Naming = Callable[[str], str]
+"""A debater's words as they are shown."""
+
+MOST_DRAWN = 45_000
+"""Characters of a Mermaid diagram: its readers refuse more than 50,000."""
+
+MOST_ARROWS = 450
+"""They refuse more than 500."""
+
+DRAWN_TEXT = 60
+
+_ARROWS = {
+    "attacks": "-->|attacks|",
+    "undercuts": "-->|undercuts|",
+    "supports": "-.->|supports|",
+    "repeats": "-.->|repeats|",
+    "concedes": "-.->|concedes|",
+    "cites": "-.->",
+}
+_STYLES = (
+    "classDef stands stroke:#2a7,stroke-width:2px",
+    "classDef falls stroke:#c33,stroke-dasharray:4",
+    "classDef open stroke:#b80",
+)
+_MARKUP = re.compile(r"[^\w .,:!?()'%-]")
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+GRAPHML = "http://graphml.graphdrawing.org/xmlns"
+_NODE_FIELDS = {
+    "label": "string",
+    "debater": "string",
+    "side": "string",
+    "round": "int",
+    "kind": "string",
+    "standing": "string",
+    "strength": "double",
+    "text": "string",
+}
+
+
+def draw_mermaid(graph: Graph, name: Naming) -> str:
+    """A flowchart, a box for each round. Of a graph that is too large, the points with most links."""
+    links = Counter[Citation]()
+    for link in graph.links:
+        links.update((link.source, link.target))
+    ranked = sorted(graph.points, key=lambda cited: -links[cited])
+    for count in (len(ranked), *(len(ranked) * share // 16 for share in range(15, 0, -1))):
+        text = draw_points(graph, name, frozenset(ranked[:count]))
+        if len(text) <= MOST_DRAWN:
+            break
+    return text
+
+
+def draw_points(graph: Graph, name: Naming, drawn: frozenset[Citation]) -> str:
+    numbers = {cited: f"p{number}" for number, cited in enumerate(graph.points) if cited in drawn}
+    lines, last = ["flowchart RL"], 0
+    for cited, node in numbers.items():
+        if cited.round != last:
+            lines += ["end"] if last else []
+            lines.append(f'subgraph r{cited.round}["Round {cited.round}"]')
+            last = cited.round
+        text = clean_line(name(graph.points[cited].text))
+        short = text if len(text) <= DRAWN_TEXT else text[: DRAWN_TEXT - 1] + "…"
+        label = escape_mermaid(f"{format_id(cited, cited.seat)}: {short}")
+        lines.append(f'{node}["{label}"]:::{graph.standing[cited]}')
+    lines += ["end"] if last else []
+    shown = [link for link in graph.links if link.source in numbers and link.target in numbers]
+    lines += [
+        f"{numbers[one.source]} {_ARROWS[one.relation]} {numbers[one.target]}" for one in shown[:MOST_ARROWS]
+    ]
+    left_out = len(graph.points) - len(numbers), len(graph.links) - min(len(shown), MOST_ARROWS)
+    if any(left_out):
+        lines.append(f"%% left out: {left_out[0]} points, {left_out[1]} links")
+    return "\n".join([*lines, *_STYLES])
+
+
+def escape_mermaid(text: str) -> str:
+    """The text as numeric entities where it is more than words: nothing in it can end a label or begin a link."""
+    return _MARKUP.sub(lambda found: f"#{ord(found[0])};", text)
+
+
+def draw_graphml(graph: Graph, name: Naming) -> str:
+    """GraphML with every point, what is known of it, and every link with its relation."""
+    root = ET.Element("graphml", xmlns=GRAPHML)
+    for field, kind in _NODE_FIELDS.items():
+        ET.SubElement(root, "key", {"id": field, "for": "node", "attr.name": field, "attr.type": kind})
+    relation = {"id": "relation", "for": "edge", "attr.name": "relation", "attr.type": "string"}
+    ET.SubElement(root, "key", relation)
+    parent = ET.SubElement(root, "graph", id="points", edgedefault="directed")
+    numbers = {cited: f"p{number}" for number, cited in enumerate(graph.points)}
+    for cited, point in graph.points.items():
+        node = ET.SubElement(parent, "node", id=numbers[cited])
+        values = (
+            format_id(cited, cited.seat),
+            cited.seat,
+            graph.side(cited),
+            str(cited.round),
+            point.kind,
+            graph.standing[cited],
+            f"{graph.strengths[cited]:.4f}",
+            name(point.text),
+        )
+        for field, value in zip(_NODE_FIELDS, values, strict=True):
+            ET.SubElement(node, "data", key=field).text = _NO_XML.sub("\ufffd", value)
+    for number, link in enumerate(graph.links):
+        ends = {"source": numbers[link.source], "target": numbers[link.target]}
+        edge = ET.SubElement(parent, "edge", {"id": f"e{number}", **ends})
+        ET.SubElement(edge, "data", key="relation").text = link.relation
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)

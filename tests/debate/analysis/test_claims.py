@@ -1,0 +1,213 @@
+"""What the verdict says of points, the graph as data, and as drawings."""
+
+import json
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from server.debate.analysis.claims import build_analysis, build_graph_data, draw
+from server.debate.arguments.drawing import MOST_ARROWS, MOST_DRAWN
+from server.debate.facts.interventions import TurnRetracted
+from server.debate.rules.decide import Call
+from server.debate.rules.transitions import replay
+from server.debate.views.catalog import VIEWS, ViewSource
+from server.debate.views.markdown import render_verdict
+from server.debate.views.verdict import build_verdict
+from tests.support.simulation import DebateSimulation, build_debaters, build_setup, default_script, simulate
+
+pytestmark = pytest.mark.requirement("D25", "D27")
+
+DOCUMENTS = [{"title": "Costs", "text": "It costs a hundred a month, as the bill says."}]
+
+TURNS = {
+    (
+        "Proponent",
+        1,
+    ): "[1] It pays. “It costs a hundred a month” (doc 1).\n[2 value] Safety first.\n[3] It is easy.",
+    ("Opponent", 1): "[1] It costs (doc 1).\n[2 forecast] It fails.",
+    ("Proponent", 2): "[1] No: [B 1.1].\n[2] True, [concedes B 1.2]. [B 9.9]",
+    ("Opponent", 2): "[1] Not so [A 1.1].\n[2] Easy is no reason [undercuts A 1.3], and [supports A 1.2].",
+    ("Proponent", 3): "[1] It does pay [B 2.1].",
+    ("Opponent", 3): "[1] Again [A 2.1].",
+}
+
+
+def argue(**fields: Any) -> DebateSimulation:
+    """A debate of three rounds for Proponent, whose judge cites two points."""
+
+    def script(call: Call) -> str:
+        if call.task == "judgment":
+            found = {"winner": "A", "cited": ["A 1.1", "A 2.1", "B 1.1"], "would_change": "The bill. [A 1.1]"}
+            return json.dumps(json.loads(str(default_script(call))) | found)
+        return TURNS.get((call.seat, call.round)) or str(default_script(call))
+
+    options = {"judges": {"both_orders": False}, **fields.pop("options", {})}
+    return simulate(build_setup(max_rounds=3, documents=DOCUMENTS, options=options, **fields), script).play()
+
+
+def test_the_verdict_says_what_it_hangs_on_and_what_speaks_against_it() -> None:
+    claims = build_verdict(argue().debate).claims
+    assert (claims.total, claims.open_attacks, claims.checked_quotes, claims.failed_quotes) == (11, 1, 1, 0)
+    assert claims.hangs_on[0].startswith('[Proponent 1.1] "It pays.')
+    assert [line.rpartition("(")[2] for line in claims.hangs_on] == ["cited in 1 of 1 reading)"] * 2
+    easy = "Easy is no reason [undercuts A 1.3], and [supports A 1.2]."
+    assert claims.against == [
+        f'[Opponent 2.2] "{easy}" undercuts [Proponent 1.3], never answered',
+        '[Opponent 3.1] "Again [A 2.1]." attacks [Proponent 2.1], too late for an answer',
+    ]
+    assert claims.common_ground == [
+        '[Proponent 1.2] "Safety first." (accepted by Opponent)',
+        '[Opponent 1.2] "It fails." (accepted by Proponent)',
+    ]
+
+
+def test_between_the_positions_are_disputes_attacks_shared_sources_and_what_would_settle_it() -> None:
+    between = build_verdict(argue().debate).claims.between
+    assert between[0] == 'in dispute: [Opponent 2.1] "Not so [A 1.1]." (falls, influence -0.72)'
+    assert between[2:] == [
+        "Proponent and Opponent: 5 attacks, 1 never answered",
+        "doc 1 is cited by Opponent, Proponent",
+        'would settle it, says judge 1: "The bill. [A 1.1]"',
+    ]
+
+
+def test_the_analysis_counts_what_stands_and_what_was_dropped() -> None:
+    found = build_analysis(argue().debate)
+    assert found["standing"] == {"stands": 8, "falls": 3, "open": 0}
+    assert found["unknown_citations"] == 1
+    assert found["open_attacks"] == [{"from": "Opponent 2.2", "to": "Proponent 1.3", "relation": "undercuts"}]
+    late = [(row["from"], row["to"]) for row in found["late_attacks"]]
+    assert late == [("Proponent 3.1", "Opponent 2.1"), ("Opponent 3.1", "Proponent 2.1")]
+    assert found["conceded"] == [{"from": "Proponent 2.2", "to": "Opponent 1.2", "relation": "concedes"}]
+    assert found["contradictions"] == [{"between": ["Proponent", "Opponent"], "attacks": 5, "open": 1}]
+    cruxes = {"Proponent 1.1", "Proponent 1.3", "Proponent 2.1", "Opponent 1.1", "Opponent 2.1"}
+    assert {row["point"] for row in found["cruxes"]} == cruxes
+
+
+def test_a_retracted_turn_takes_its_points_out_of_the_graph() -> None:
+    at = argue(format="verdict", options={"phases": ["argumentation", "verdict"]})
+    points = {row["id"] for row in build_graph_data(at.debate)["points"]}
+    assert "Opponent 1.1" in points
+    again = simulate(at.debate.setup, at.script).play_to_round(2)
+    again.add_events(TurnRetracted(seat="Opponent", turn_round=1, slot_index=0)).play()
+    data = build_graph_data(again.debate)
+    assert not [row for row in data["points"] if row["id"].startswith("Opponent 1.")]
+    assert not [row for row in data["links"] if row["to"].startswith("Opponent 1.")]
+
+
+def test_what_moved_a_voter_of_another_side_was_conceded_in_private() -> None:
+    def script(call: Call) -> str:
+        if call.task == "ballot":
+            given = {
+                "beliefs": {"A": 20, "B": 70, "none": 10},
+                "moved_by": "[B 1.1]",
+                "would_check": "The bill.",
+            }
+            return json.dumps(given)
+        return TURNS.get((call.seat, call.round)) or str(default_script(call))
+
+    debate = simulate(build_setup(options={"ballots": "blind"}), script).play().debate
+    assert build_analysis(debate)["conceded_in_private"] == [
+        {"point": "Opponent 1.1", "by": "Proponent", "holds": "Opponent"}
+    ]
+    claims = build_verdict(debate).claims
+    assert "in private all debaters hold Opponent's position the likeliest" in claims.common_ground
+
+
+def test_without_cited_points_it_hangs_on_those_that_carry_the_case() -> None:
+    claims = build_verdict(simulate().play().debate).claims
+    assert claims.total == 4
+    assert all("(stands, influence 1.00)" in line for line in claims.hangs_on)
+
+
+def test_a_verdict_for_nobody_hangs_on_nothing() -> None:
+    def script(call: Call) -> str:
+        finding = {"winner": None, "verdict": "Open.", "beliefs": {"A": 40, "B": 40, "none": 20}}
+        return json.dumps(finding) if call.task == "judgment" else str(default_script(call))
+
+    claims = build_verdict(simulate(build_setup(), script).play().debate).claims
+    assert (claims.hangs_on, claims.against, claims.total) == ([], [], 4)
+
+
+def test_a_reading_against_it_speaks_against_it() -> None:
+    setup = build_setup(
+        options={"judges": {"models": ["scripted"] * 3, "both_orders": False}, "voting": {"kind": "majority"}}
+    )
+
+    def script(call: Call) -> str:
+        if call.task != "judgment":
+            return str(default_script(call))
+        side = "B" if call.seat == "judge 3" else "A"
+        return json.dumps(
+            {"winner": side, "cited": [f"{side} 1.1"], "verdict": "So.", "beliefs": {side: 90, "none": 10}}
+        )
+
+    claims = build_verdict(simulate(setup, script).play().debate).claims
+    assert claims.hangs_on[0].endswith("(cited in 2 of 2 readings)")
+    assert claims.against[0].endswith("(cited in 1 reading against it)")
+
+
+def test_hidden_debaters_and_judges_stay_hidden() -> None:
+    at = argue(options={"visibility": {"hide_from_client": ["debaters", "judges"]}})
+    claims = build_verdict(at.debate).claims
+    assert (claims.total, claims.hangs_on, claims.between) == (0, [], [])
+    assert build_graph_data(at.debate)["points"] == []
+    assert "It pays" not in draw(at.debate, "graphml")
+
+
+def test_the_text_of_a_verdict_has_all_of_it() -> None:
+    debate = argue().debate
+    text, claims = render_verdict(debate), build_verdict(debate).claims
+    for line in (*claims.hangs_on, *claims.against, *claims.common_ground, *claims.between):
+        assert f"- {line}" in text
+    assert "- 11 points, 1 attack never answered\n- quotes of documents: 1 checked, 0 not found" in text
+
+
+def test_the_graph_is_the_same_after_a_replay() -> None:
+    at = argue()
+    assert build_graph_data(replay(entry.event for entry in at.log)) == build_graph_data(at.debate)
+
+
+def test_mermaid_has_a_box_for_each_round_and_an_arrow_for_each_link() -> None:
+    at = argue()
+    text = VIEWS["graph"].render_text(ViewSource("d-1", at.debate, at.log))
+    assert text == draw(at.debate, "mermaid")
+    assert text.startswith(
+        'flowchart RL\nsubgraph r1["Round 1"]\np0["Opponent 1.1: It costs (doc 1)."]:::stands'
+    )
+    assert text.count("subgraph") == text.count("\nend") == 3
+    assert text.count("-->|") == 5
+    assert "-.->|concedes|" in text
+
+
+HOSTILE = '[1] "]; click p0 "javascript:alert(1)" <b>&amp; ]]> \ufffe %% end\n[2] `x`{y}|z|'
+
+
+def test_no_text_breaks_out_of_a_drawing() -> None:
+    script = lambda call: HOSTILE if call.task == "argument" else str(default_script(call))  # noqa: E731
+    debate = simulate(build_setup(), script).play().debate
+    nodes = [line for line in draw(debate, "mermaid").splitlines() if ":::" in line]
+    assert len(nodes) == 8
+    assert all(line.count('"') == 2 and not set("<>`{}|&") & set(line) for line in nodes)
+    root = ET.fromstring(draw(debate, "graphml"))  # noqa: S314  (our own)
+    space = "{http://graphml.graphdrawing.org/xmlns}"
+    texts = [one.text for one in root.iter(f"{space}data") if one.get("key") == "text"]
+    assert texts[0] == '"]; click p0 "javascript:alert(1)" <b>&amp; ]]> \ufffd %% end'
+
+
+def test_a_large_debate_is_drawn_as_far_as_readers_of_mermaid_take_it() -> None:
+    points = "\n".join(
+        f"[{n}] Point {n}, [{chr(65 + n)} 1.{n}], with many words that say little." for n in range(1, 21)
+    )
+    script = lambda call: points if call.task == "argument" else str(default_script(call))  # noqa: E731
+    debate = simulate(build_setup(debaters=build_debaters(26), max_rounds=2), script).play().debate
+    text = draw(debate, "mermaid")
+    assert len(text) <= MOST_DRAWN + 500
+    assert text.count("-->|") <= MOST_ARROWS
+    assert "%% left out: " in text
+    data = build_graph_data(debate)
+    assert len(data["points"]) == 1040
+    root = ET.fromstring(draw(debate, "graphml"))  # noqa: S314  (our own)
+    assert len(root.findall(".//{*}node")) == 1040
+    assert len(root.findall(".//{*}edge")) == len(data["links"])

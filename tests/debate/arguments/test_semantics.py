@@ -1,0 +1,86 @@
+"""What stands, strengths and influence, against their definitions."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.arguments.semantics import Standing, compute_influence, compute_strengths, find_grounded
+from tests.support.simulation import FUZZ_SETTINGS
+
+pytestmark = pytest.mark.requirement("D27")
+
+Attackers = Mapping[int, Sequence[int]]
+
+GRAPHS = st.integers(1, 7).flatmap(
+    lambda count: st.fixed_dictionaries(
+        {node: st.lists(st.integers(0, count - 1), max_size=3, unique=True) for node in range(count)}
+    )
+)
+
+
+def find_extension(attackers: Attackers) -> set[int]:
+    """The grounded extension by its definition: the least fixpoint of what is defended."""
+    extension: set[int] = set()
+    while True:
+        defended = {a for a in attackers if all(extension & {*attackers[b]} for b in attackers[a])}
+        if defended == extension:
+            return extension
+        extension = defended
+
+
+@FUZZ_SETTINGS
+@given(GRAPHS)
+def test_what_stands_is_the_grounded_extension(attackers: Attackers) -> None:
+    extension = find_extension(attackers)
+    expected: dict[int, Standing] = dict.fromkeys(attackers, "open")
+    expected |= {node: "falls" for node, by in attackers.items() if extension & {*by}}
+    expected |= dict.fromkeys(extension, "stands")
+    assert find_grounded(attackers) == expected
+
+
+@pytest.mark.parametrize(
+    ("attackers", "standing"),
+    [
+        ({0: [0]}, ["open"]),
+        ({0: [1], 1: [0]}, ["open", "open"]),
+        ({0: [1], 1: [0], 2: [], 3: [2]}, ["open", "open", "stands", "falls"]),
+        ({0: [1], 1: [2], 2: []}, ["stands", "falls", "stands"]),
+        ({0: [1], 1: [0, 2], 2: []}, ["stands", "falls", "stands"]),
+    ],
+    ids=["itself", "a circle", "apart from a circle", "a chain", "a circle that is broken"],
+)
+def test_circles_stay_open_unless_somebody_breaks_them(attackers: Attackers, standing: list[str]) -> None:
+    assert list(find_grounded(attackers).values()) == standing
+
+
+@FUZZ_SETTINGS
+@given(GRAPHS)
+def test_a_strength_is_one_by_one_and_the_strengths_of_attackers(attackers: Attackers) -> None:
+    strengths = compute_strengths(attackers)
+    for node, by in attackers.items():
+        assert strengths[node] == pytest.approx(1 / (1 + sum(strengths[one] for one in by)), abs=1e-6)
+
+
+def solve(attackers: Attackers, weights: Mapping[int, float]) -> dict[int, float]:
+    strengths = dict(weights)
+    for _ in range(2_000):
+        strengths = {
+            node: weights[node] / (1 + sum(strengths[b] for b in by)) for node, by in attackers.items()
+        }
+    return strengths
+
+
+@pytest.mark.parametrize(
+    "attackers", [{0: [1, 2], 1: [2], 2: [], 3: [1]}, {0: [1], 1: [2], 2: [0]}, {0: [0, 1], 1: []}]
+)
+def test_influence_is_the_slope_of_the_sum_by_the_weight_of_a_node(attackers: Attackers) -> None:
+    signs = {node: (1, -1, 0, 1)[node] for node in attackers}
+    influence = compute_influence(attackers, compute_strengths(attackers), signs)
+    for node in attackers:
+        sums = []
+        for step in (1e-5, -1e-5):
+            found = solve(attackers, {one: 1.0 + step * (one == node) for one in attackers})
+            sums.append(sum(signs[one] * value for one, value in found.items()))
+        assert influence[node] == pytest.approx((sums[0] - sums[1]) / 2e-5, abs=1e-4)
