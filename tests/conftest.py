@@ -15,7 +15,9 @@ PROVIDERS = ("openai", "deepseek", "mistral")
 """Those that tests reach through litellm, on loopback."""
 
 os.environ["COUNTERPOINT_OFFLINE"] = "1"
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start dozens of interpreters: each would compile all of it
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # tests start dozens of interpreters: each would compile all of it
 os.environ.pop("COUNTERPOINT_MODELS", None)
 for variable in [name for name in os.environ if name.endswith("_API_KEY")]:
     del os.environ[variable]

@@ -5,6 +5,10 @@ test marked with `@pytest.mark.requirement`; what is planned, by none; and every
 """
 
 BUILT: dict[str, str] = {
+    "D15": (
+        "evidence quality: source reliability, recency, relevance, corroboration, specificity, each honest about "
+        "how it was obtained; HIGH, MEDIUM, LOW and coverage; exact quotes checked against the given documents"
+    ),
     "D28": (
         "long documents: whole where they fit every seat's context window, otherwise as recorded digests with "
         "exact quotes; a seat that could not read everything is named"
@@ -253,11 +257,6 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
-    "D15": (
-        "evidence quality: source reliability, recency, corroboration, specificity, each honest about how it was "
-        "obtained; HIGH, MEDIUM, LOW and coverage; exact quotes checked against the given documents and research "
-        "(relevance by judges comes later)"
-    ),
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "

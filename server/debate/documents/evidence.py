@@ -52,7 +52,7 @@ class Evidence:
 def weigh_evidence(debate: Debate) -> tuple[Evidence, ...]:
     """The evidence of every point of the turns that were not retracted, in the order recorded."""
     return tuple(
-        weigh_point(point, quotes)
+        weigh_point(debate, point, quotes)
         for turn in debate.turns
         if debate.is_active(turn)
         for point, quotes in share_quotes(debate, turn)
@@ -69,13 +69,13 @@ def share_quotes(debate: Debate, turn: Spoke) -> Iterator[tuple[Point, tuple[Che
         start = end
 
 
-def weigh_point(point: Point, quotes: tuple[CheckedQuote, ...]) -> Evidence:
+def weigh_point(debate: Debate, point: Point, quotes: tuple[CheckedQuote, ...]) -> Evidence:
     found = [quote for quote in quotes if quote.span]
     sources = list({quote.source.number: quote.source for quote in found if quote.source}.values())
     factors = (
         rate_reliability(sources),
         rate_recency(sources),
-        Factor("relevance", "", "unknown"),
+        rate_relevance(debate, point),
         rate_corroboration(sources),
         rate_specificity([quote.quote.text for quote in found]),
     )
@@ -106,6 +106,20 @@ def rate_recency(sources: Sequence[Source]) -> Factor:
     if not published or "" in published:
         return Factor("recency", "", "unknown")
     return Factor("recency", min(published), "declared")
+
+
+def rate_relevance(debate: Debate, point: Point) -> Factor:
+    """Which judges named the point as one that decides, in every reading of theirs; unknown where none did."""
+    readings: dict[str, list[bool]] = {}
+    for judged in debate.judgments if "judges" not in debate.setup.hidden_from_client else ():
+        if judged.informative:
+            readings.setdefault(judged.seat, []).append(point.id in judged.cited)
+    named = sorted(judge for judge, cited in readings.items() if all(cited))
+    return (
+        Factor("relevance", f"named by {', '.join(named)}", "judged")
+        if named
+        else Factor("relevance", "", "unknown")
+    )
 
 
 def rate_corroboration(sources: Sequence[Source]) -> Factor:

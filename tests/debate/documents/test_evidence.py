@@ -10,10 +10,11 @@ from server.debate.documents.evidence import (
     weigh_evidence,
 )
 from server.debate.facts.events import Opened
+from server.debate.rules.decide import Call
 from server.debate.views.markdown import format_report
 from server.debate.views.rounds import build_analysis
 from server.debate.views.verdict import build_report, build_verdict
-from tests.support.simulation import DebateSimulation, build_setup, simulate, task_script
+from tests.support.simulation import DebateSimulation, build_setup, render_finding, simulate, task_script
 
 pytestmark = pytest.mark.requirement("D15")
 
@@ -192,3 +193,19 @@ def test_each_point_has_the_evidence_of_its_own_quotes() -> None:
         (2, "LOW", 1),
         (3, "LOW", 0),
     ]
+
+
+@pytest.mark.parametrize(("readings", "level"), [((1, 2), "HIGH"), ((1,), "MEDIUM")])
+def test_relevance_is_what_a_judge_names_in_every_reading(readings: tuple[int, ...], level: str) -> None:
+    opened = open_with(ONE, TWO)
+
+    def judge(call: Call) -> str:
+        label = opened.labels[call.reading - 1]  # those of the second reading are turned
+        return render_finding(cited=[f"{label} 1.1"] if call.reading in readings else [])
+
+    at = simulate(opened, task_script({"argument": QUOTES, "judgment": judge})).play()
+    first, *others = weigh_evidence(at.debate)
+    relevance = next(factor for factor in first.factors if factor.name == "relevance")
+    assert first.level == level
+    assert relevance.value == ("named by judge 1" if level == "HIGH" else "")
+    assert [one.level for one in others] == ["MEDIUM"] * 3
