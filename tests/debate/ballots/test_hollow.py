@@ -134,6 +134,10 @@ class TestSignals:
         assert (find(silent, "gap").part, find(silent, "gap").raised) == (1, True)
         told = hold(ballots, {("Bob", 2): "[1] So be it [changed by A 1.1]."}, max_rounds=3).play_to_round(3)
         assert (find(told, "gap").part, find(told, "gap").raised) == (0, False)
+        nobody = hold(
+            ballots, {("Bob", 2): "[1] So be it [changed by Dora 1.1]."}, max_rounds=3
+        ).play_to_round(3)
+        assert find(nobody, "gap").part == 1
 
     def test_a_flip_is_unexplained_without_a_reason_that_was_new(self) -> None:
         for moved, flips in ((None, 1), ("A 1", 1), ("A 2", 0)):
