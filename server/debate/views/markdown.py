@@ -254,10 +254,10 @@ def format_report(found: Report) -> str:
     parts += section("Signs of hollow agreement", list_signal_lines(found.signals))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
-    parts += section("What it hangs on", found.claims.hangs_on)
-    parts += section("What speaks against it", found.claims.against)
-    parts += section("Common ground", found.claims.common_ground)
-    parts += section("Between the positions", found.claims.between)
+    parts += section("What it hangs on", map(close_quotation, found.claims.hangs_on))
+    parts += section("What speaks against it", map(close_quotation, found.claims.against))
+    parts += section("Common ground", map(close_quotation, found.claims.common_ground))
+    parts += section("Between the positions", map(close_quotation, found.claims.between))
     parts += section("Points", claim_lines(found))
     parts += section("Keep in mind", found.cautions)
     parts += section("Failures", found.failures)
@@ -295,6 +295,11 @@ def panel_lines(found: Report) -> list[str]:
     counted = f"counted: {counts}; {shares}; {panel.voices} independent voices{proven}"
     told = (ahead, counted, rule, panel.consensus, f"confidence: {format_confidence(found)}", found.settled)
     return [*filter(None, told)]
+
+
+def close_quotation(line: str) -> str:
+    """A line of ours with the quotation closed that it lost the end of where it was shortened."""
+    return f'{line}"' if line.count('"') % 2 else line
 
 
 def claim_lines(found: Report) -> list[str]:
