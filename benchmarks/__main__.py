@@ -4,6 +4,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks write [ROW ...]      also puts the table into docs/performance.md
        python -m benchmarks compare OLD NEW [--repeats N] [ROW ...]
        python -m benchmarks soak [--minutes N] [--debates N] [--turns N] [--at-once N]
+       python -m benchmarks arms [--repeats N] [--questions N]
        python -m benchmarks labels FILE.csv
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
        python -m benchmarks stopping BELIEFS.csv
@@ -20,7 +21,7 @@ import anyio
 from benchmarks import compare, rows
 
 
-def main() -> None:  # noqa: C901  (a case for each command)
+def main() -> None:  # noqa: C901, PLR0912  (a case for each command)
     match sys.argv[1:]:
         case ["--alone", name]:
             anyio.run(rows.measure_alone, name)
@@ -30,6 +31,10 @@ def main() -> None:  # noqa: C901  (a case for each command)
             from benchmarks.crashes import soak  # noqa: PLC0415  (what it needs is imported for it alone)
 
             soak.main(rest)
+        case ["arms", *rest]:
+            from benchmarks.arms import coverage  # noqa: PLC0415  (as below)
+
+            coverage.main(rest)
         case ["labels", *rest]:
             from benchmarks.recorded import labels  # noqa: PLC0415  (rows of older checkouts do without the product's rules)
 

@@ -237,6 +237,10 @@ BUILT: dict[str, str] = {
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
         "windows are known and kept; a truncated reading is never counted"
     ),
+    "N20": (
+        "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "
+        "equal budget, with intervals and cost"
+    ),
     "N22": "OpenAI-compatible providers are asked without importing litellm; everything else through litellm",
     "N1": (
         "blind private ballots before any talk and after each round; the verdict says what the blind vote "
@@ -273,10 +277,6 @@ PARTLY: dict[str, str] = {
 PLANNED: dict[str, str] = {
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
-    "N20": (
-        "counterpoint evaluate: on the user's own questions, does debate beat one model, a blind vote and an "
-        "equal budget, with intervals and cost"
-    ),
     "N28": "a debate can be watched and steered from the terminal",
     "N29": (
         "installed, the program owns one top-level name and meets no other project's server or storage; own "

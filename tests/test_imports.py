@@ -109,6 +109,10 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
     ),
     "upkeep": "debate.facts engine.database engine.debates storage",
+    "evaluation": (
+        "debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views engine.database "
+        "engine.debates"
+    ),
     "hooks": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
@@ -131,7 +135,7 @@ ROOMS: dict[str, str] = {
     "cli": (
         "client_configs compose debate.analysis debate.ballots debate.commands debate.documents debate.facts "
         "debate.rules debate.views debate.votes engine.database engine.debates engine.queries engine.receipts "
-        "engine.transfer engine.verification hooks mcp models "
+        "engine.transfer engine.verification evaluation hooks mcp models "
         "models.fakes models.local models.model_servers models.prices models.providers models.registry "
         "models.windows redaction research settings signing startup upkeep"
     ),
@@ -175,6 +179,7 @@ LIBRARIES: dict[str, str] = {
     "engine.queries": "pydantic",
     "engine.recovery": "anyio",
     "engine.transfer": "pydantic",
+    "evaluation": "anyio",
     "hooks": "anyio httpx2 pydantic yaml",
     "tools": "anyio mcp pydantic",
     "mcp": "anyio mcp pydantic",
@@ -186,7 +191,8 @@ LIBRARIES: dict[str, str] = {
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/debate": 13,  # the rooms of the core
-    "server": 17,  # the rooms themselves, and the files that belong to none
+    "server": 18,  # the rooms themselves, and the files that belong to none
+    "server/cli": 13,  # a file for each group of commands
 }
 
 PURE = (

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli import databases, debate, doctor, ledger, models, session, verify, watch
+from server.cli import databases, debate, doctor, evaluate, ledger, models, session, verify, watch
 from server.cli.install import install, uninstall, write_atomically
 from server.debate.analysis import claims
 from server.debate.facts.errors import DebateError
@@ -62,7 +62,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 for command in (
     *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
-    *(doctor.doctor, install, uninstall, ledger.ledger, models.models, verify.receipt),
+    *(doctor.doctor, evaluate.evaluate, install, uninstall, ledger.ledger, models.models, verify.receipt),
     *(verify.verify, watch.watch),
 ):
     counterpoint.add_command(command)

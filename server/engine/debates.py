@@ -30,10 +30,10 @@ from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round
 from server.debate.rules.schedule import find_models
+from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import Leases
-from server.engine.database.repeats import dump_arguments, find_repeated, find_repeated_turn
 from server.engine.database.store import DebateSnapshot, DebateStore, OnCommit
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
@@ -60,7 +60,7 @@ class DebateManager:
 
     Raises:
         InvalidRequestError: what is asked for is not possible; nothing has changed.
-        TwinError: with `joins`, the same actor has opened the same debate within ten minutes.
+        TwinError: with `joins`, the same actor has opened the same debate.
         DebateNotFoundError: nothing is stored under this id.
         NoModelError: a new debate names no model, and none is configured.
         StorageUnavailableError: the database cannot be used, or an entry was altered.
@@ -127,7 +127,7 @@ class DebateManager:
         actor: str,
         code: CallerCode = NO_CODE,
         hold: bool = False,
-        joins: bool = False,
+        joins: repeats.Joins = False,
     ) -> DebateSnapshot:
         """Open a debate, have its positions named, and run it if `request.run` is set.
 
@@ -139,7 +139,7 @@ class DebateManager:
         build = partial(self._open_debate, request, models=models, seed=seed)
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
         setup = await to_thread.run_sync(build) if is_slow else build()
-        asked = {"start": dump_arguments(request)} if joins else None
+        asked = repeats.build_asked(joins, start=request)
         return await self._create(setup, (), actor, code, asked, hold=hold)
 
     async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
@@ -182,14 +182,14 @@ class DebateManager:
         *,
         actor: str,
         code: CallerCode = NO_CODE,
-        joins: bool = False,
+        joins: repeats.Joins = False,
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._prices.find_price)
-        asked = {"fork": debate_id, "at_round": at_round, "changes": dump_arguments(changes)}
-        return await self._create(setup, inherited, actor, code, asked if joins else None)
+        asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
+        return await self._create(setup, inherited, actor, code, asked)
 
     async def _create(
         self,
@@ -197,7 +197,7 @@ class DebateManager:
         inherited: Sequence[Event],
         actor: str,
         code: CallerCode,
-        asked: Mapping[str, Any] | None,
+        asked: repeats.Asked | None,
         *,
         hold: bool = False,
     ) -> DebateSnapshot:
@@ -207,7 +207,7 @@ class DebateManager:
         setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
         officers = (setup.moderator, setup.referee, setup.observer, setup.synthesizer)
         names = find_models(setup)
-        await self._check_models((*names, *setup.fallback_models))
+        await self.check_models((*names, *setup.fallback_models))
         self._models.prepare(names)
         for tools in (setup.judges.tools, *(officer.tools for officer in officers if officer)):
             self.research.check(tools)
@@ -226,7 +226,7 @@ class DebateManager:
             self._driver.ensure_running(snapshot, 0)
         return snapshot
 
-    async def _check_models(self, names: Sequence[str]) -> None:
+    async def check_models(self, names: Sequence[str]) -> None:
         """Raises InvalidRequestError for a model that cannot answer, as far as that can be known without asking it."""
         for name in dict.fromkeys(names):
             self._models.check(name, self.environ)
@@ -285,7 +285,7 @@ class DebateManager:
         """
 
         def submit(current: DebateSnapshot) -> Intervention:
-            repeated = find_repeated_turn(current.entries, current.debate, speaker, text)
+            repeated = repeats.find_repeated_turn(current.entries, current.debate, speaker, text)
             return repeated or Intervention((build_submission(current.debate, speaker, text, actor),), "")
 
         snapshot, told = await self._record_with_retry(await self.adopt(debate_id), submit, actor)
@@ -303,19 +303,19 @@ class DebateManager:
         A repeat with the same `request.request_id` changes nothing, and returns the same sentence.
         """
         snapshot = await self.load(debate_id)
-        if repeated := find_repeated(snapshot.entries, action, request):
+        if repeated := repeats.find_repeated(snapshot.entries, action, request):
             return snapshot, repeated.effect
         if action in ("resume", "conclude"):
             snapshot = await self.adopt(debate_id)
         if action == "replace_model" and (model := request.model.strip()):
-            await self._check_models([model])
+            await self.check_models([model])
             window = sum(found.tokens for found in await self._windows.find([model]))
             request = replace(request, price=self._prices.find_price(model), window=window)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age), is_stepped=not snapshot.is_unattended)
 
         def intervene(current: DebateSnapshot) -> Intervention:
-            repeated = find_repeated(current.entries, action, request)  # by another process, just now
+            repeated = repeats.find_repeated(current.entries, action, request)  # by another process, just now
             return repeated or build_intervention(current.debate, action, request)
 
         snapshot, effect = await self._record_with_retry(snapshot, intervene, actor)

@@ -7,10 +7,10 @@ middle leaves both or neither. An intervention carries the id of its request.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -48,6 +48,24 @@ OUTSIDE_IDENTITY = {"run", "wait_seconds", "again"}
 def dump_arguments(request: BaseModel) -> dict[str, Any]:
     """What makes a request identical to another: its arguments with the defaults filled in."""
     return request.model_dump(mode="json", exclude=OUTSIDE_IDENTITY)
+
+
+Joins = bool | Literal["ever"]
+"""Whether a request joins the debate of an identical one: never, of the last ten minutes, or however old it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as data, if repeats of it are to find its debate, and for how long; None for ever."""
+
+    data: Mapping[str, Any]
+    window: timedelta | None
+
+
+def build_asked(joins: Joins, **given: Any) -> Asked | None:
+    """What a request asks for; None where it joins nothing."""
+    data = {name: dump_arguments(one) if isinstance(one, BaseModel) else one for name, one in given.items()}
+    return Asked(data, None if joins == "ever" else REPEAT_WINDOW) if joins else None
 
 
 def find_repeated(
@@ -111,8 +129,8 @@ def find_repeated_turn(
     return Intervention((), told)
 
 
-def build_opening_key(actor: str, asked: Mapping[str, Any], now: datetime) -> OpeningKey:
+def build_opening_key(actor: str, asked: Asked, now: datetime) -> OpeningKey:
     """The key of what this actor asks for at this time."""
-    digest = sha256(encode_json({"actor": actor, "asked": dict(asked)})).hexdigest()
-    since = (now - REPEAT_WINDOW).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return OpeningKey(digest, since, now.timestamp())
+    digest = sha256(encode_json({"actor": actor, "asked": dict(asked.data)})).hexdigest()
+    since = (now - asked.window).isoformat(timespec="milliseconds") if asked.window else ""
+    return OpeningKey(digest, since.replace("+00:00", "Z"), now.timestamp())

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 import anyio
 
@@ -25,7 +24,7 @@ from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
 from server.engine.database.ledger import add_ledger, build_debate_rows
-from server.engine.database.repeats import TwinError, build_opening_key
+from server.engine.database.repeats import Asked, TwinError, build_opening_key
 from server.signing import Signer
 from storage.journal import (
     ConflictError,
@@ -83,13 +82,13 @@ class DebateStore:
         self,
         events: Sequence[Event],
         actor: str,
-        asked: Mapping[str, Any] | None = None,
+        asked: Asked | None = None,
         *,
         debate_id: str = "",
     ) -> DebateSnapshot:
         """Record a new debate, by default under a new id; a fork begins with the events it inherits.
 
-        `asked`: the request for it as data, if repeats of it are to find this debate.
+        `asked`: the request for it, if repeats of it are to find this debate.
 
         Raises:
             TwinError: the request is a repeat.

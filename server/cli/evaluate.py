@@ -1,0 +1,185 @@
+"""`counterpoint evaluate`: whether debating pays on questions whose answers are known."""
+
+import signal
+import sys
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from server.cli import session
+from server.cli.install import write_atomically
+from server.debate.facts.text import clean_line, format_count
+from server.engine.debates import DebateManager
+from server.models.prices import PriceTable
+from server.models.registry import find_default_models
+from server.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from server.evaluation.runner import Evaluation
+
+FORMATS_SHOWN = ("text", "markdown", "md", "html", "json")
+DOLLARS = click.FloatRange(0, min_open=True)
+GO_ON = "Run the same command again to go on: what is recorded is not paid for again."
+REDRAW_INTERVAL = 0.2  # seconds
+
+
+@click.command()
+@click.argument("file", metavar="QUESTIONS.jsonl", type=click.File("rb"))
+@click.option("--model", "models", multiple=True, help="Of the debaters, and of the votes. Repeatable.")
+@click.option("--judge", "judges", multiple=True, help="The model of a judge. Repeatable.")
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="FORMAT",
+    help="Of the debates. Repeatable.  [second_opinion]",
+)
+@click.option("--rounds", type=click.IntRange(0, 20), default=0, help="Rounds of talk.")
+@click.option("--limit", type=click.IntRange(1), help="Only so many questions, the first ones.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Another: anew."
+)
+@click.option("--max-calls", type=click.IntRange(1), help="Requests to models in all, earlier runs included.")
+@click.option("--max-cost-usd", "--max-cost", type=DOLLARS, metavar="DOLLARS", help="Cost in all.")
+@click.option(
+    "--at-once", type=click.IntRange(1, 100), default=4, show_default=True, help="Debates at a time."
+)
+@click.option("--json", "as_json", is_flag=True, help="As --as json.")
+@click.option("--as", "shown_as", type=click.Choice(FORMATS_SHOWN), default="text", show_default=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
+@click.pass_obj
+def evaluate(settings: Settings, /, file: BinaryIO, **given: Any) -> None:
+    """Say whether debating pays: one model, blind votes and debates on your own questions.
+
+    Each line of the file is {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Every
+    question is debated, and voted on blindly for as many tokens as its debate took. Run again after an
+    interruption, nothing is paid for twice.
+
+    Example: counterpoint evaluate questions.jsonl --model openai/gpt-5.6-terra --judge anthropic/claude-sonnet-5-5
+    """
+    from server.evaluation.plan import Plan  # noqa: PLC0415  (what it imports no other command needs)
+    from server.evaluation.questions import MAX_FILE_BYTES, parse_questions  # noqa: PLC0415
+    from server.evaluation.results import build_results  # noqa: PLC0415
+    from server.evaluation.runner import Budget, Evaluation  # noqa: PLC0415
+
+    questions = parse_questions(file.read(MAX_FILE_BYTES + 1))[: given["limit"]]
+    budget = Budget(given["max_calls"] or 0, Decimal(str(given["max_cost_usd"] or 0)))
+    find_price = PriceTable(settings.prices).find_price
+    display = Display()
+
+    async def run(manager: DebateManager) -> Evaluation:
+        models = tuple(given["models"]) or find_default_models(settings.models, manager.environ)
+        formats = tuple(given["formats"]) or ("second_opinion",)
+        plan = Plan(models, tuple(given["judges"]), formats, given["rounds"], given["seed"])
+        work = Evaluation(
+            manager, plan, questions, find_price, budget, given["at_once"], on_change=display.update
+        )
+        display.announce(work, await work.check())
+        with display:
+            await work.run()
+        return work
+
+    with session.sigterm_as_interrupt() as handled:
+        try:
+            work = session.run_with_manager(settings, run)
+        except KeyboardInterrupt:
+            click.echo(f"\nStopped. {GO_ON}", err=True)
+            sys.exit(128 + (handled or [signal.SIGINT])[0])
+    results = build_results(work.plan, questions, work.answers)
+    results["spent"] = {"calls": work.calls, "cost_usd": f"{work.cost_usd:f}"}
+    notes = list_notes(work)
+    results["notes"] = notes
+    write_results(results, notes, "json" if given["as_json"] else given["shown_as"], given["output"])
+    if notes:
+        raise click.ClickException(clean_line(f"{' '.join(notes)} {GO_ON}"))
+
+
+def list_notes(work: "Evaluation") -> list[str]:
+    """What is missing, and why."""
+    notes = []
+    if work.budget_reason:
+        notes.append(f"Stopped: {work.budget_reason}.")
+    for (question_id, name), reason in list(work.stopped.items())[:3]:
+        notes.append(f"{clean_line(question_id)} ({name}): {clean_line(reason)}")
+    begun = len(work.answers) + len(work.stopped)
+    if left := len(work.jobs) - begun:
+        notes.append(f"{format_count(left, 'debate')} not begun.")
+    if more := len(work.stopped) - 3:
+        notes += [f"{format_count(more, 'more debate')} not over."] if more > 0 else []
+    return notes
+
+
+def write_results(results: Any, notes: Sequence[str], shown_as: str, output: Path | None) -> None:
+    """Print the results, or write them to a file. Raises ClickException if it cannot be written."""
+    from server.evaluation.page import render_page  # noqa: PLC0415
+    from server.evaluation.report import render_markdown  # noqa: PLC0415
+
+    if shown_as == "text" and output is None:
+        session.open_terminal().print_markdown(render_markdown(results, notes))
+        return
+    if shown_as == "json":
+        text = session.format_json(results) + "\n"
+    else:
+        text = (render_page if shown_as == "html" else render_markdown)(results, notes)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        write_atomically(output, text)
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+
+
+class Display:
+    """What is to come, and a bar on stderr where that is a terminal."""
+
+    def __init__(self) -> None:
+        self.bar: Progress | None = None
+        self.drawn_at = 0.0
+
+    def announce(self, work: "Evaluation", expected: Iterable[Any]) -> None:
+        """The estimate of all debates, before anything is paid."""
+        rows = list(expected)
+        calls = sum(row.calls for row in rows)
+        low, high = (sum(row.input_tokens[end] + row.output_tokens[end] for row in rows) for end in (0, 1))
+        costs = [[Decimal(row.cost_usd[end]) for row in rows if row.cost_usd[end]] for end in (0, 1)]
+        known = len(costs[0]) == len(rows)
+        money = f", ${sum(costs[0]):.4f} to ${sum(costs[1]):.4f}" if known else ", at unknown prices"
+        debates = format_count(len(rows), "debate")
+        questions = format_count(len(work.questions), "question")
+        about = f"about {calls:,} calls, {low:,} to {high:,} tokens{money}"
+        click.echo(
+            f"{questions}, {debates} with a vote each: {about}. What is recorded already is free.", err=True
+        )
+
+    def __enter__(self) -> None:
+        if sys.stderr.isatty():
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+            from server.cli.terminal import Terminal  # noqa: PLC0415
+
+            columns = (BarColumn(20), TextColumn("{task.description}"), TimeElapsedColumn())
+            self.bar = Progress(*columns, console=Terminal(sys.stderr), transient=True, auto_refresh=False)
+            self.bar.start()
+            self.bar.add_task("starting", total=None)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def update(self, work: "Evaluation") -> None:
+        """Redraw the bar, a few times a second."""
+        if self.bar is None or monotonic() - self.drawn_at < REDRAW_INTERVAL:
+            return
+        self.drawn_at = monotonic()
+        done, total = len(work.answers), len(work.jobs)
+        cost = f", ${work.cost_usd:.4f}" if work.cost_usd else ""
+        told = f"{done} of {format_count(total, 'debate')}, {format_count(work.calls, 'call')}{cost}"
+        self.bar.update(self.bar.task_ids[0], description=told, completed=done, total=total)
+        self.bar.refresh()

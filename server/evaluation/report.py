@@ -1,0 +1,157 @@
+"""The outcome of an evaluation in Markdown, from nothing but its data."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from server.debate.facts.quoting import disarm_markup, quote_heading
+from server.debate.facts.text import clean_line, format_count
+
+MEANINGS = {
+    "single": "one answer of one model",
+    "blind": "one blind ballot of each model",
+    "vote": "blind ballots for as many tokens as the debate took",
+    "debate": "the verdict of a debate",
+}
+"""What each arm is; that of a further format is named after it."""
+
+MOST_LISTED = 20
+"""Wrong verdicts that are listed."""
+
+Results = Mapping[str, Any]
+
+
+def render_markdown(found: Results, notes: Iterable[str] = ()) -> str:
+    """`notes`: what is missing, and why."""
+    parts = [f"# {describe_outcome(found)}", "", describe_setting(found), ""]
+    parts += [f"> {disarm_markup(clean_line(note))}\n" for note in notes]
+    if found["questions"]:
+        parts += [*list_arm_lines(found), *list_difference_lines(found), *list_label_lines(found)]
+        parts += [*list_calibration_lines(found), *list_model_lines(found), *list_wrong_lines(found)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def describe_outcome(found: Results) -> str:
+    """Whether debating was better than the vote for the same tokens, in a line."""
+    if not found["questions"]:
+        return "No question was answered by every arm."
+    first = found["difference"]
+    points = describe_points(first["debate_minus_vote"], first["low"], first["high"])
+    on = f"on {format_count(found['questions'], 'question')}"
+    if first["low"] > 0:
+        return f"Debating was better than a vote for the same tokens {on}: {points}"
+    if first["high"] < 0:
+        return f"A vote for the same tokens was better than debating {on}: {points}"
+    return f"No clear difference between debating and a vote for the same tokens {on}: {points}"
+
+
+def describe_points(value: float, low: float, high: float) -> str:
+    return f"{100 * value:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def describe_setting(found: Results) -> str:
+    models = ", ".join(map(quote_heading, found["models"]))
+    judges = ", ".join(map(quote_heading, found["judges"])) or "those that a debate chooses"
+    left = f" {format_count(found['left'], 'question')} left." if found["left"] else ""
+    return (
+        f"Models {models}; judges {judges}; {', '.join(found['formats'])}; seed {found['seed']}.{left} In brackets: "
+        "95 % intervals for questions like these, by a paired bootstrap."
+    )
+
+
+def format_share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def format_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def format_money(cost: str | None) -> str:
+    return "unknown" if cost is None else f"${float(cost):.4f}"
+
+
+def list_table(heading: str, rows: Iterable[Iterable[str]]) -> list[str]:
+    columns = heading.count("|") + 1
+    lines = [f"| {heading} |", "|" + " --- |" * columns]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def describe_arm(arm: str) -> str:
+    kind, _, name = arm.partition(":")
+    return f"{MEANINGS[kind]}{f' ({name})' if name else ''}"
+
+
+def list_arm_lines(found: Results) -> list[str]:
+    rows = [
+        (
+            f"`{arm}`: {describe_arm(arm)}",
+            (
+                f"{format_share(score['accuracy'])} ({format_share(score['accuracy_low'])} to "
+                f"{format_share(score['accuracy_high'])})"
+            ),
+            format_number(score["brier"]),
+            f"{score['calls']:,}",
+            f"{score['input_tokens'] + score['output_tokens']:,}",
+            format_money(score["cost_usd"]),
+            f"{score['seconds']:,.0f} s",
+        )
+        for arm, score in found["arms"].items()
+    ]
+    return list_table("arm | right | Brier | calls | tokens | cost | time of models", rows)
+
+
+def list_difference_lines(found: Results) -> list[str]:
+    rows = [
+        (
+            f"`{one['arm']}` less `{one['minus']}`",
+            describe_points(one["value"], one["low"], one["high"]),
+            "clear" if one["low"] > 0 or one["high"] < 0 else "not clear",
+        )
+        for one in found["differences"]
+    ]
+    return ["## Differences", "", *list_table("arms | right | ", rows)]
+
+
+def list_label_lines(found: Results) -> list[str]:
+    rows = [
+        (f"`{arm}`", label, str(one["items"]), format_share(one["share"]), format_share(one["accuracy"]))
+        for arm, score in found["arms"].items()
+        for label, one in score["labels"].items()
+    ]
+    told = "How often each label came up, and how often it was right; no answer counts as one drawn by lot."
+    return ["## Labels", "", told, "", *list_table("arm | label | questions | share | right", rows)]
+
+
+def list_calibration_lines(found: Results) -> list[str]:
+    rows = [
+        (f"`{arm}`", format_share(one["mean_confidence"]), format_share(one["accuracy"]), str(one["items"]))
+        for arm, score in found["arms"].items()
+        for one in score["calibration"]["bins"]
+    ]
+    told = "How sure each arm was of the option ahead, and how often that was right."
+    return (
+        ["## Calibration", "", told, "", *list_table("arm | told | right | questions", rows)] if rows else []
+    )
+
+
+def list_model_lines(found: Results) -> list[str]:
+    rows = [
+        (quote_heading(model), format_share(score["accuracy"]), format_number(score["brier"]))
+        for model, score in found["alone"].items()
+    ]
+    return ["## Each model alone", "", *list_table("model | right | Brier", rows)] if rows else []
+
+
+def list_wrong_lines(found: Results) -> list[str]:
+    """Verdicts that were wrong, to be read: they teach more than those that were right."""
+    wrong = [
+        f"- {quote_heading(row['question'])}: {quote_heading(row['options'][answer['chosen'][0]])}, in place of "
+        f"{quote_heading(row['options'][row['answer']])} ({answer['label']}; `counterpoint show {answer['debate_id']}`)"
+        for row in found["rows"]
+        for answer in [row["arms"]["debate"]]
+        if answer["chosen"] and answer["chosen"] != [row["answer"]]
+    ]
+    if not wrong:
+        return []
+    more = [f"- and {len(wrong) - MOST_LISTED} more"] if len(wrong) > MOST_LISTED else []
+    return ["## Wrong verdicts", "", *wrong[:MOST_LISTED], *more, ""]

@@ -1,0 +1,174 @@
+"""Accuracy, Brier scores, labels and intervals, and what is made of them in reports."""
+
+import random
+import re
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from server.evaluation.page import render_page
+from server.evaluation.plan import Plan
+from server.evaluation.questions import Question
+from server.evaluation.report import render_markdown
+from server.evaluation.results import build_results
+from server.evaluation.scores import Answer, Spending
+from server.evaluation.statistics import bootstrap, compare_arms, list_comparisons, score_arm
+
+pytestmark = pytest.mark.requirement("N20")
+
+HOSTILE = '<script>alert(1)</script> ![x](http://evil.example/a.png) "onload=\x1b[31m\u202e'
+
+
+def build_answer(credit: float, label: str = "decided", **fields: Any) -> Answer:
+    spending = Spending(2, 100, 10, Decimal("0.01"), 1.5)
+    return Answer((0,) if credit == 1 else (1,), credit, label, spending, **fields)
+
+
+def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:
+    values = [1.0] * 40 + [0.0] * 20
+    found = bootstrap(values)
+    assert found == bootstrap(values)
+    assert found.value == pytest.approx(2 / 3)
+    assert found.low < found.value < found.high
+    assert found.high - found.low == pytest.approx(2 * 1.96 * (2 / 9 / 59) ** 0.5, rel=0.1)
+    assert bootstrap([0.5]).low == bootstrap([0.5]).high == 0.5
+
+
+@pytest.mark.slow
+def test_intervals_hold_as_often_as_they_say() -> None:
+    draw = random.Random(7)  # noqa: S311  (no secret)
+    held = 0
+    for _ in range(150):
+        values = [draw.choice([-1.0, 0.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)]
+        found = bootstrap(values[:60])
+        held += found.low <= 1 / 6 <= found.high
+    assert held >= 137
+
+
+def test_pairs_make_what_is_hard_for_both_cancel() -> None:
+    first = [build_answer(float(number % 2 == 0)) for number in range(60)]
+    second = [build_answer(one.credit if number > 2 else 0.0) for number, one in enumerate(first)]
+    paired = compare_arms(first, second)
+    assert paired.value == pytest.approx(2 / 60)
+    assert paired.high - paired.low < 0.1
+
+
+def test_an_arm_has_shares_of_labels_brier_and_calibration() -> None:
+    answers = [
+        build_answer(1, belief=0.8, confidence=0.8, is_right=True),
+        build_answer(0, "leaning", belief=0.4, confidence=0.6),
+        build_answer(0.5, "undecided"),
+    ]
+    found = score_arm(answers)
+    assert found.accuracy.value == 0.5
+    assert found.brier == pytest.approx((0.04 + 0.36) / 2)
+    assert found.brier_items == 2
+    assert {label: (one.items, one.right) for label, one in found.labels.items()} == {
+        "decided": (1, 1),
+        "leaning": (1, 0),
+        "undecided": (1, 0.5),
+    }
+    assert (found.spending.calls, found.spending.cost_usd) == (6, Decimal("0.03"))
+    assert found.ece == pytest.approx((0.2 + 0.6) / 2)
+    unknown = score_arm([build_answer(1), Answer((), 0.5, "failed", Spending(cost_usd=None))])
+    assert unknown.spending.cost_usd is None
+    assert (unknown.brier, unknown.ece) == (None, None)
+
+
+def test_every_debate_is_compared_with_its_vote_and_formats_with_each_other() -> None:
+    assert list_comparisons(["single", "blind", "vote", "debate", "vote:oxford", "debate:oxford"]) == [
+        ("debate", "vote"),
+        ("debate", "blind"),
+        ("debate", "single"),
+        ("vote", "single"),
+        ("debate:oxford", "vote:oxford"),
+        ("debate:oxford", "blind"),
+        ("debate:oxford", "single"),
+        ("vote:oxford", "single"),
+        ("debate:oxford", "debate"),
+    ]
+
+
+def build_found(better: str = "debate", text: str = "Ship it?", count: int = 30) -> dict[str, Any]:
+    questions = [Question(str(n), text, ("yes", text[:80]), 0) for n in range(count)]
+    answers = {}
+    for number, question in enumerate(questions):
+        good = build_answer(1.0, belief=0.9, confidence=0.9, is_right=True, debate_id="k3x9w2m4p7qr")
+        poor = build_answer(
+            float(number % 3 == 0), "leaning", belief=0.5, confidence=0.7, debate_id="k3x9w2m4p7qr"
+        )
+        arms = dict.fromkeys(("single", "blind", "vote", "debate", "alone m", "alone n"), poor)
+        if better:
+            arms[better] = good
+        answers[question.id, "second_opinion"] = arms
+    return build_results(Plan(("m", "n"), ("<b>j</b>",)), questions, answers)
+
+
+def test_the_contract_of_the_data_is_kept() -> None:
+    found = build_found()
+    assert found.keys() >= {"questions", "arms", "difference", "rows"}
+    assert found["arms"].keys() == {"single", "blind", "vote", "debate"}
+    wanted = {
+        "accuracy",
+        "decided_share",
+        "decided_accuracy",
+        "calls",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+    }
+    assert all(score.keys() >= wanted for score in found["arms"].values())
+    assert found["difference"].keys() == {"debate_minus_vote", "low", "high"}
+    assert found["difference"]["debate_minus_vote"] == pytest.approx(2 / 3, abs=1e-4)
+    assert found["alone"].keys() == {"m", "n"}
+    assert found["rows"][0]["arms"]["debate"]["debate_id"] == "k3x9w2m4p7qr"
+
+
+def test_a_report_says_which_arm_is_better_or_that_it_is_not_clear() -> None:
+    assert render_markdown(build_found()).startswith(
+        "# Debating was better than a vote for the same tokens on 30"
+    )
+    assert render_markdown(build_found("vote")).startswith(
+        "# A vote for the same tokens was better than debating"
+    )
+    assert render_markdown(build_found("")).startswith("# No clear difference between debating and a vote")
+    nothing = build_results(Plan(("m",)), [], {})
+    assert render_markdown(nothing, ["Stopped."]).startswith("# No question was answered by every arm.")
+    assert "Stopped." in render_page(nothing, ["Stopped."])
+
+
+def test_the_markdown_has_all_arms_labels_and_wrong_verdicts() -> None:
+    text = render_markdown(build_found(""))
+    for part in (
+        "`single`",
+        "Brier",
+        "## Labels",
+        "## Calibration",
+        "## Each model alone",
+        "## Wrong verdicts",
+    ):
+        assert part in text
+    assert "counterpoint show k3x9w2m4p7qr" in text
+
+
+def test_hostile_texts_are_only_words() -> None:
+    found = build_found("", text=HOSTILE, count=3)
+    page = render_page(found, [HOSTILE])
+    assert "<script" not in page
+    assert "<b>j</b>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    markdown = render_markdown(found, [HOSTILE])
+    assert "\\<script" in markdown
+    assert re.search(r"(?<!\\)<script", markdown) is None
+    assert "](http" not in markdown
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_has_a_plot_for_each_arm() -> None:
+    page = render_page(build_found())
+    assert page.count('aria-label="calibration"') == 4
+    assert page.count('aria-label="interval"') == 4
+    assert not re.search(r"""(src|href)=|url\(|@import|https?://""", page)
+    assert "default-src 'none'" in page
