@@ -18,7 +18,7 @@ INVALID_OPTIONS = [  # of `debate`
     ("Tabs? --format brawl", "second_opinion"),
     ("Tabs? --rounds 0", "--rounds"),
     ("Tabs? --document /nowhere/plan.md", "does not exist"),
-    (f"Tabs? --document {sys.executable}", NOT_TEXT),
+    (f"Tabs? --document {sys.executable}", "is no text in UTF-8, and no PDF"),
     (f"Tabs? --instructions {'x' * 8001}", "instructions"),
     ("Tabs? --continue x", "leave out question"),
     ("--continue x --judge-model scripted", "leave out --judge-model"),

@@ -64,7 +64,9 @@ async def test_what_a_moderator_looks_up_is_recorded_quoted_and_in_its_briefing(
     assert lookup["result"] == "x" * 3000
     first, second = find_prompts(moderator, "opening")
     assert "What you looked up" not in first
-    assert f'What you looked up for this answer:\nnotes/big {{"size": 3000}}\n> {"x" * 3000}\n' in second
+    assert (
+        f'What you looked up for this answer:\n(doc 1) notes/big {{"size": 3000}}\n> {"x" * 3000}\n' in second
+    )
     assert "notes__big" in {function.name for function in moderator.requests[0].functions}
     briefing = result["moderatorDecisions"][0]["briefing"]
     assert briefing.startswith('What was looked up says: "xxx')

@@ -27,7 +27,9 @@ SECOND_OPINION = {
     "debaters": [{"name": "Ada", "stance": "now"}, {"name": "Ben", "stance": "later"}],
     "options": {"judges": {"models": JUDGES}},
 }
-ANSWERS = 4 + 2 * len(JUDGES)  # two rounds of two turns, and two readings of each judge
+ANSWERS = (
+    4 + 4 + 2 * len(JUDGES)
+)  # two rounds of two turns, two ballots of each seat, two readings of each judge
 LONG_TURN, TURNS = 4_000, 18
 
 
