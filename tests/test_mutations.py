@@ -83,9 +83,9 @@ MUTATIONS = {
         LIMITS,
     ),
     "take an unknown price for zero": Mutation(
-        "server/debate/rules/budget.py",
-        "if limits.max_cost_usd and unknown:",
-        "if False and unknown:",
+        "server/debate/facts/config.py",
+        "not (limits.max_cost_usd and unknown),",
+        "True,",
         LIMITS,
     ),
     "trust an expired lease": Mutation(
