@@ -175,6 +175,7 @@ async def test_debates_on_read_only_media_can_be_read_and_nothing_else(
         debate_id = (await call(client, "start_debate", **finished))["debate_id"]
         begun = (await call(client, "start_debate", question="Begun?", models=["scripted"]))["debate_id"]
 
+    drop_receipts(database_on_media)
     before = measure(database_on_media)
     with read_only(media):
         gate = Gate()
@@ -183,6 +184,7 @@ async def test_debates_on_read_only_media_can_be_read_and_nothing_else(
             assert (await call(client, "get_verdict", debate_id=debate_id))["status"] == "concluded"
             assert (await call(client, "get_verdict", debate_id=begun))["status"] == "ready"
             assert (await call(client, "read_debate", debate_id=debate_id))["debate_id"] == debate_id
+            receipt = await call(client, "read_debate", debate_id=debate_id, view="receipt")
             errors = [
                 await expect_tool_error(client, "start_debate", **ASKED),
                 await expect_tool_error(client, "step_round", debate_id=begun),
@@ -191,6 +193,15 @@ async def test_debates_on_read_only_media_can_be_read_and_nothing_else(
         assert gate.model.requests == []
     assert all("is read-only: its debates can be read, and new ones need another" in one for one in errors)
     assert measure(database_on_media) == before
+    assert "The database is read-only, and no receipt was made before." in str(receipt["data"])
+
+
+def drop_receipts(path: str) -> None:
+    """As after a process that died between the end of a debate and its signature."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("delete from receipt")
+        connection.commit()
+        connection.execute("pragma wal_checkpoint(truncate)")
 
 
 @pytest.fixture

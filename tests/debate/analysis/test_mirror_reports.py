@@ -1,11 +1,13 @@
 """What is told of a mirror, while it is held and afterwards."""
 
+from typing import Any
+
 import pytest
 
 from server.debate.analysis.mirrors import build_mirror_report, describe_added_work, describe_escalation
 from server.debate.facts.escalation import MirrorOpened
 from tests.debate.rules.test_escalation import AGAINST, FOR, judge, play
-from tests.support.simulation import MIRROR_ID
+from tests.support.simulation import MIRROR_ID, render_finding, task_script
 
 pytestmark = pytest.mark.requirement("N5")
 
@@ -62,3 +64,17 @@ def test_a_debate_without_a_mirror_says_nothing_of_one() -> None:
         "debater_effect": 0.0,
         "told": "",
     }
+
+
+def test_a_finding_of_the_mirrors_judges_alone_is_told_as_theirs() -> None:
+    def disagree(call: Any) -> str:
+        is_steady = call.seat == "judge 1" or call.reading == 1
+        return render_finding(FOR if is_steady else AGAINST, 2)
+
+    at = play(task_script({"judgment": disagree}), mirror=True)
+    at.play_mirror(judge(FOR, FOR, FOR))
+    concluded = at.play().debate.verdict
+
+    assert concluded
+    assert (concluded.outcome, concluded.winner) == ("leaning", AGAINST)
+    assert concluded.verdict == "Ahead by the votes of the mirror's judges: against."

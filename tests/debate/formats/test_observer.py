@@ -94,6 +94,7 @@ def test_what_is_alleged_is_recorded_with_its_exact_place(case: Case) -> None:
         assert case.before[mark.original.start : mark.original.end] == mark.original.quote
     name = case.pattern.replace("_", " ")
     assert build_verdict(at.debate).rhetoric == [f"Ada, of 1 turns, as the observer alleges: {name} in 1"]
+    assert at.debate.observations[0].patterns == case.pattern
     rhetoric = build_analysis(at.debate)["rhetoric"]
     assert rhetoric["debaters"]["Ada"] == {"turns": 1, "patterns": {case.pattern: 1}}
     assert rhetoric["marks"][0]["said"]["quote"] == mark.said.quote

@@ -10,7 +10,13 @@ from server.debate.facts.interventions import WeightsChanged
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.rounds import build_analysis, build_round
-from server.debate.views.state import awaited_seats, build_state, sum_usage, visible_turns
+from server.debate.views.state import (
+    awaited_seats,
+    build_state,
+    origin_line,
+    sum_usage,
+    visible_turns,
+)
 from server.debate.views.state import build_usage as build_usage_view
 from server.debate.views.verdict import Panel, Verdict, build_result, build_verdict
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
@@ -402,3 +408,10 @@ class TestCautions:
         at = simulate()
         assert any("judges' models" in caution for caution in self.cautions(at))
         assert find_verdict_warnings(simulate().debate) == []
+
+
+@pytest.mark.requirement("N5")
+def test_where_a_debate_comes_from_is_said_in_a_sentence() -> None:
+    assert origin_line("", "", 0) == ""
+    assert origin_line("", "k3x9w2m4p7qr", 2).startswith("Forked from k3x9w2m4p7qr")
+    assert origin_line("k3x9w2m4p7qr", "", 0).startswith("The mirror of k3x9w2m4p7qr: the same debate")
