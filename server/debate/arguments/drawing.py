@@ -59,10 +59,9 @@ def draw_mermaid(graph: Graph, name: Naming) -> str:
     for link in graph.links:
         links.update((link.source, link.target))
     ranked = sorted(graph.points, key=lambda cited: -links[cited])
-    for count in (len(ranked), *(len(ranked) * share // 16 for share in range(15, 0, -1))):
-        text = draw_points(graph, name, frozenset(ranked[:count]))
-        if len(text) <= MOST_DRAWN:
-            break
+    count = len(ranked)
+    while len(text := draw_points(graph, name, frozenset(ranked[:count]))) > MOST_DRAWN:
+        count = count * 15 // 16
     return text
 
 

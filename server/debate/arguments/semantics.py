@@ -19,8 +19,9 @@ Standing = Literal["stands", "falls", "open"]
 
 N = TypeVar("N", bound=Hashable)
 
-MAX_SWEEPS = 200
 PRECISION = 1e-9
+"""A sweep that changes nothing by as much is the last. There always is one: on a logarithmic scale a sweep leaves of
+an error in the strength s of a node at most 1 - s of the largest, and the slopes solve the transposed system."""
 
 
 def find_grounded(attackers: Mapping[N, Sequence[N]]) -> dict[N, Standing]:
@@ -47,14 +48,13 @@ def compute_strengths(attackers: Mapping[N, Sequence[N]]) -> dict[N, float]:
     """The strength of each node, over 0 and at most 1."""
     strengths = dict.fromkeys(attackers, 1.0)
     backwards = list(attackers)[::-1]  # attacks go back in time: in this order one sweep is nearly enough
-    for _ in range(MAX_SWEEPS):
+    change = 1.0
+    while change >= PRECISION:
         change = 0.0
         for node in backwards:
             strength = 1 / (1 + sum(strengths[one] for one in attackers[node]))
             change = max(change, abs(strength - strengths[node]))
             strengths[node] = strength
-        if change < PRECISION:
-            break
     return strengths
 
 
@@ -64,14 +64,13 @@ def compute_influence(
     """How much the signed sum of all strengths grows with the weight of each node. `signs`: 1, -1 or 0."""
     attacked = reverse(attackers)
     slopes = {node: float(signs[node]) for node in attackers}
-    for _ in range(MAX_SWEEPS):
+    change = 1.0
+    while change >= PRECISION:
         change = 0.0
         for node in attackers:
             slope = signs[node] - sum(slopes[one] * strengths[one] ** 2 for one in attacked[node])
             change = max(change, abs(slope - slopes[node]))
             slopes[node] = slope
-        if change < PRECISION:
-            break
     return {node: slopes[node] * strengths[node] for node in attackers}
 
 

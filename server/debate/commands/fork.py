@@ -22,7 +22,7 @@ from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
-from server.debate.rules.advance import find_talk_end, next_phase
+from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.quorum import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.rules.schedule import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
@@ -179,6 +179,7 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
         raise InvalidRequestError(cut) from None
     require(not find_quorum_shortfall(debate), cut)
     require(not decide.pending_calls(debate) and not build_fallback_round_plan(debate), cut)
+    debate = add_alert(debate, build_alert(debate))  # it may bring a round more
     end = find_talk_end(debate)
     if next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk

@@ -96,7 +96,9 @@ def advance(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event
     return *ended, *verdict, *handed, build_phase_entered(debate, following, end, handed)
 
 
-def build_alert(debate: Debate, terminate_when: TerminateWhen | None = None) -> tuple[Event, ...]:
+def build_alert(
+    debate: Debate, terminate_when: TerminateWhen | None = None
+) -> tuple[Alerted | RoundsExtended, ...]:
     """What signs of hollow agreement bring after a round: an alert, and a round more where its challenge needs one."""
     alert = find_alert(debate)
     if alert and wants_challenge(debate):
@@ -110,27 +112,24 @@ def build_alert(debate: Debate, terminate_when: TerminateWhen | None = None) -> 
     return (*((alert,) if alert else ()), *build_extension(at, terminate_when))
 
 
-def add_alert(debate: Debate, events: tuple[Event, ...]) -> Debate:
+def add_alert(debate: Debate, events: tuple[Alerted | RoundsExtended, ...]) -> Debate:
     for event in events:
         if isinstance(event, Alerted):
             debate = add_ballot_event(debate, event)
-        elif isinstance(event, RoundsExtended):
+        else:
             debate = replace(debate, interventions=(*debate.interventions, event))
     return debate
 
 
-def build_extension(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[Event, ...]:
+def build_extension(debate: Debate, terminate_when: TerminateWhen | None) -> tuple[RoundsExtended, ...]:
     """A round more for a challenge, where none of the talk is left and the format allows one."""
     following = next_phase(debate, find_talk_end(debate, terminate_when)) if is_challenged(debate) else None
     if not is_challenged(debate) or (following and following.is_talk):
         return ()
     is_allowed = debate.max_rounds < debate.setup.challenges.most_rounds and not debate.is_concluding
     reason = "a challenge needs a round to be answered in"
-    return (
-        (RoundsExtended(round=debate.round, rounds=1, reason=reason, alert=debate.round),)
-        if is_allowed
-        else ()
-    )
+    extended = RoundsExtended(round=debate.round, rounds=1, reason=reason, alert=debate.round)
+    return (extended,) if is_allowed else ()
 
 
 def find_talk_end(debate: Debate, terminate_when: TerminateWhen | None = None) -> TalkEnd | None:

@@ -11,7 +11,7 @@ from server.debate.facts.beliefs import Agreed, Belief, Vote
 from server.debate.facts.config import LedgerExtract
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
-from server.debate.facts.state import Debate, judge_seats, once, replace
+from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.rules.schedule import candidate_models, current_model, verdict_source
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voting import (
@@ -338,16 +338,3 @@ def compute_margin(seats: Sequence[Seat], side: str) -> Fraction:
     total = sum((seat.weight for seat in seats), Fraction(0))
     signed = (seat.weight * seat.margin * (1 if seat.side == side else -1) for seat in seats if seat.side)
     return sum(signed, Fraction(0)) / total if total else Fraction(0)
-
-
-def supersede_votes(debate: Debate) -> Debate:
-    """The votes of this round do not count: they were given on a transcript with a turn that was retracted."""
-    read = [vote for vote in debate.judgments if vote.round == debate.round]
-    cast = [vote for vote in debate.ballots if vote.round == debate.round and vote.wave != "blind"]
-    return replace(
-        debate,
-        judgments=tuple(vote for vote in debate.judgments if vote not in read),
-        ballots=tuple(vote for vote in debate.ballots if vote not in cast),
-        superseded=(*debate.superseded, *read, *cast),
-        answered_slots=debate.answered_slots - {(vote.seat, vote.slot_index) for vote in (*read, *cast)},
-    )

@@ -203,7 +203,7 @@ def test_a_large_debate_is_drawn_as_far_as_readers_of_mermaid_take_it() -> None:
     script = lambda call: points if call.task == "argument" else str(default_script(call))  # noqa: E731
     debate = simulate(build_setup(debaters=build_debaters(26), max_rounds=2), script).play().debate
     text = draw(debate, "mermaid")
-    assert len(text) <= MOST_DRAWN + 500
+    assert len(text) <= MOST_DRAWN
     assert text.count("-->|") <= MOST_ARROWS
     assert "%% left out: " in text
     data = build_graph_data(debate)
@@ -211,3 +211,11 @@ def test_a_large_debate_is_drawn_as_far_as_readers_of_mermaid_take_it() -> None:
     root = ET.fromstring(draw(debate, "graphml"))  # noqa: S314  (our own)
     assert len(root.findall(".//{*}node")) == 1040
     assert len(root.findall(".//{*}edge")) == len(data["links"])
+
+
+def test_a_drawing_has_as_many_points_as_fit_however_long_their_escapes_are() -> None:
+    points = "\n".join(f"[{number}] {'😀' * 60}" for number in range(1, 41))
+    script = lambda call: points if call.task == "argument" else str(default_script(call))  # noqa: E731
+    debate = simulate(build_setup(debaters=build_debaters(26), max_rounds=1), script).play().debate
+    text = draw(debate, "mermaid")
+    assert MOST_DRAWN * 3 // 4 < len(text) <= MOST_DRAWN

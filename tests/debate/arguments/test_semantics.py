@@ -63,6 +63,14 @@ def test_a_strength_is_one_by_one_and_the_strengths_of_attackers(attackers: Atta
         assert strengths[node] == pytest.approx(1 / (1 + sum(strengths[one] for one in by)), abs=1e-6)
 
 
+def test_two_large_camps_that_all_attack_each_other_are_solved_to_the_end() -> None:
+    size = 60  # every strength is the same, and solves s = 1 / (1 + 60 s)
+    camps = range(size), range(size, 2 * size)
+    attackers = {node: camps[node < size] for node in range(2 * size)}
+    strengths = compute_strengths(attackers)
+    assert [*strengths.values()] == pytest.approx([(241**0.5 - 1) / 120] * 2 * size, abs=1e-7)
+
+
 def solve(attackers: Attackers, weights: Mapping[int, float]) -> dict[int, float]:
     strengths = dict(weights)
     for _ in range(2_000):

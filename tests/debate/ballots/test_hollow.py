@@ -394,6 +394,15 @@ class TestChallenges:
         assert [note.round for note in list_challenges(at.debate)] == [2]
         assert at.status == "concluded"
 
+    def test_a_fork_at_the_round_of_an_extension_extends_the_talk_once_and_by_itself(self) -> None:
+        at = hold(FLIPPED, max_rounds=1, options={"limits": {"max_challenges": 1}})
+        parent = simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
+        (extended,) = parent.debate.find_interventions(RoundsExtended)
+        child = parent.fork(extended.round, at.script)
+        assert not child.debate.find_interventions(RoundsExtended)
+        assert child.play().debate.find_interventions(RoundsExtended) == [extended]
+        assert child.debate.talk_round_count == 2
+
     def test_a_settled_question_stays_open_until_it_is_answered(self) -> None:
         at = hold(FLIPPED, max_rounds=3, settled=1, options={"limits": {"max_challenges": 1}}).play()
         assert at.debate.talk_round_count == 2
