@@ -29,7 +29,6 @@ from server.debate.rules.windows import (
     PROMPT_OVERHEAD_TOKENS,
     TOKENS_PER_WORD,
     estimate_tokens,
-    find_misfits,
 )
 
 MOST_WORDS, LEAST_WORDS = 150, 10
@@ -70,10 +69,8 @@ def plan_digests(setup: Opened) -> Opened:
     passages = int(room * PASSAGE_SHARE) * CHARACTERS_PER_TOKEN
     reader = Reader(model=model, sections=sections, words=words, passage_characters=passages)
     planned = setup.model_copy(update={"reader": reader})
-    if not find_misfits(planned):
-        check_budget(planned)
-        return planned
-    return setup
+    check_budget(planned)
+    return planned
 
 
 def compute_room(setup: Opened, window: int) -> int:

@@ -10,11 +10,19 @@ from server.debate.documents.evidence import (
     weigh_evidence,
 )
 from server.debate.facts.events import Opened
+from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
 from server.debate.views.markdown import format_report
 from server.debate.views.rounds import build_analysis
 from server.debate.views.verdict import build_report, build_verdict
-from tests.support.simulation import DebateSimulation, build_setup, render_finding, simulate, task_script
+from tests.support.simulation import (
+    DebateSimulation,
+    build_setup,
+    build_usage,
+    render_finding,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("D15")
 
@@ -120,6 +128,7 @@ def test_sites_are_told_apart_by_their_registrable_part(url: str, site: str) -> 
 )
 def test_the_age_of_a_document_is_that_at_the_opening(published: str, age: str) -> None:
     assert describe_age(published, AT) == age
+    assert describe_age(published, "") == ""  # nobody knows when the debate was opened
 
 
 def test_the_analysis_has_each_quote_with_its_place() -> None:
@@ -209,3 +218,18 @@ def test_relevance_is_what_a_judge_names_in_every_reading(readings: tuple[int, .
     assert first.level == level
     assert relevance.value == ("named by judge 1" if level == "HIGH" else "")
     assert [one.level for one in others] == ["MEDIUM"] * 3
+
+
+def test_what_a_model_too_small_to_judge_names_makes_no_point_relevant() -> None:
+    def weigh_judged(*, informative: bool) -> str:
+        opened = open_with(ONE, TWO)
+
+        def judge(call: Call) -> Reply:
+            text = render_finding(cited=[f"{opened.labels[call.reading - 1]} 1.1"])
+            return Reply(text, build_usage(), informative=informative)
+
+        at = simulate(opened, task_script({"argument": QUOTES, "judgment": judge})).play()
+        return weigh_evidence(at.debate)[0].level
+
+    assert weigh_judged(informative=True) == "HIGH"
+    assert weigh_judged(informative=False) == "MEDIUM"

@@ -9,7 +9,7 @@ import pytest
 
 from server.debate.commands.effort import estimate
 from server.debate.commands.open import add_windows
-from server.debate.documents.passages import build_passages
+from server.debate.documents.passages import build_passages, find_passage_problem
 from server.debate.documents.sections import PASSAGE_LENGTH, describe_section, search_passage, split_document
 from server.debate.facts.answers import Extent
 from server.debate.facts.config import Window
@@ -349,6 +349,13 @@ def test_windows_that_no_digest_fits_are_refused_as_before() -> None:
         open_long(window=2_600)
     with pytest.raises(InvalidRequestError, match="too long"):
         open_long(window=1_000)
+    with pytest.raises(InvalidRequestError, match="too long"):
+        open_long(window=6_500)  # digests of so many sections would have fewer words than say anything
+
+
+def test_a_question_that_no_window_holds_is_not_helped_by_a_reader() -> None:
+    with pytest.raises(InvalidRequestError, match="too long"):
+        open_long(window=1_000, documents=[])
 
 
 def test_a_document_ends_its_sections_where_it_ends_its_own() -> None:
@@ -379,7 +386,9 @@ def test_a_search_finds_the_rarest_words_and_pages_by_number() -> None:
 def test_turns_that_were_retracted_ask_for_nothing(opened: Opened) -> None:
     at = simulate(opened, build_script(opened, round_1="[read doc 1: Zurich]")).play_through_round(1)
     name = at.debate.names[0]
-    assert build_passages(at.debate)
+    (asked,) = build_passages(at.debate)
+    assert find_passage_problem(at.debate, asked) == ""
     at.intervene("retract", to=name, round=1)
     assert build_passages(at.debate) == ()
     assert build_passages(replace(at.debate, rounds=())) == ()
+    assert find_passage_problem(at.debate, asked) == "nobody asked for it"

@@ -3,7 +3,7 @@
 import pytest
 
 from server.debate.documents.folding import SOFT_HYPHEN
-from server.debate.documents.quotes import MOST_QUOTES, find_quote, find_quotes, find_span
+from server.debate.documents.quotes import MOST_KNOWN, MOST_QUOTES, find_quote, find_quotes, find_span
 
 pytestmark = pytest.mark.requirement("D15")
 
@@ -145,3 +145,20 @@ def test_a_quote_may_run_over_the_end_of_a_page() -> None:
     pages = "[page 1]\nThe first part goes on with-\n[page 2]\nout a break and\n[page 3]\nends here.\n"
     assert find_span("part goes on without a break and ends here.", pages)
     assert find_span("part goes on with 2 out", pages) is None
+
+
+def test_a_quote_divided_at_a_line_is_found_after_a_place_that_differs_in_a_hyphen() -> None:
+    text = "The ill-fated plan re-lied on luck. Then the plan re-\nlied on luck again."
+    span = find_span("plan relied on luck", text)
+    assert span
+    assert text[span.start : span.end] == "plan re-\nlied on luck"
+
+
+def test_quotes_are_still_told_apart_when_more_were_looked_up_than_are_kept() -> None:
+    document = "Costs rose by 12.5 percent, and the count of trials was seven."
+    assert find_span("the count of trials", document)
+    for number in range(MOST_KNOWN + 1):
+        assert find_span(f"the count of trials was {number}", document) is None
+    span = find_span("the count of trials", document)
+    assert span
+    assert document[span.start : span.end] == "the count of trials"
