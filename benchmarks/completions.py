@@ -93,6 +93,6 @@ def generate_finding(prompt: str, echo: str = "") -> str:
             "beliefs": {**others, winner: 80, "none": 10},
             "would_change": f"A number that nobody gave.{echo}",
             "common_position": "",
-            "cited": [],
+            "cited": sorted(set(re.findall(rf"\b{winner} \d+\.\d+\b", prompt)))[:1] if winner else [],
         }
     )

@@ -29,7 +29,9 @@ IMPATIENT = {"google_adk", "openai_agents"}
 """Those that give up a call after 5 seconds by default."""
 
 DELAY = 2.2  # seconds that each model takes: the debate takes three times as long
-ANSWERS = 4 + 2 * len(JUDGES)  # two rounds of two turns, and two readings of each judge
+ANSWERS = (
+    4 + 4 + 2 * len(JUDGES)
+)  # two rounds of two turns, two ballots of each seat, two readings of each judge
 
 
 def run(framework: str, script: str, database: Path, delay: float) -> Any:
