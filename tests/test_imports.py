@@ -109,10 +109,6 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
     ),
     "upkeep": "debate.facts engine.database engine.debates storage",
-    "evaluation": (
-        "debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views engine.database "
-        "engine.debates"
-    ),
     "hooks": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
@@ -122,6 +118,10 @@ ROOMS: dict[str, str] = {
         "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models.fakes models.own models.prices models.providers models.registry models.resilience "
         "models.windows redaction research settings signing startup storage storage.sqlite"
+    ),
+    "evaluation": (
+        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
+        "engine.database engine.debates models.prices models.registry settings"
     ),
     "tools": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
@@ -140,7 +140,7 @@ ROOMS: dict[str, str] = {
         "models.windows redaction research settings signing startup upkeep"
     ),
     "__main__": "cli mcp",
-    "counterpoint": "__main__ models",
+    "counterpoint": "__main__ debate.facts evaluation models settings",
 }
 """What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
 
@@ -185,6 +185,7 @@ LIBRARIES: dict[str, str] = {
     "mcp": "anyio mcp pydantic",
     "cli": "anyio click pydantic rich",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
+    "counterpoint": "inspect_ai",
 }
 """The libraries of each room; a room that is not here has none."""
 

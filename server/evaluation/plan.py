@@ -11,6 +11,7 @@ from string import ascii_uppercase
 
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.requests import DebateRequest
+from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import require
 from server.evaluation.questions import Question
 
@@ -20,13 +21,19 @@ TAG = "evaluate"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`judges`: () for those that a debate chooses by itself. `rounds`: 0 for the format's."""
+    """`judges`: () for those that a debate chooses by itself. `rounds`: 0 for the format's.
+
+    `effort`: None for that of the settings. `votes`: with a blind vote for as many tokens after each debate; without,
+    where the effort has one.
+    """
 
     models: tuple[str, ...]
     judges: tuple[str, ...] = ()
     formats: tuple[str, ...] = ("second_opinion",)
     rounds: int = 0
     seed: int = 1
+    effort: EffortLevel | None = None
+    votes: bool = True
 
 
 def list_comparable_formats() -> list[str]:
@@ -65,7 +72,8 @@ def build_request(plan: Plan, question: Question, format_name: str) -> DebateReq
     ]
     options = {
         "judges": {"models": list(plan.judges)} if plan.judges else None,
-        "baseline": True,
+        "effort": plan.effort,
+        "baseline": True if plan.votes else None,
         "framing": False,
         "same_stance": True,
         "seed": seed,
