@@ -78,7 +78,7 @@ def format_seats(seats: Iterable[str]) -> str:
 
 
 def estimate_line(debate: Debate) -> str:
-    """What the whole debate is likely to take: calls, time, tokens and cost; and with the other levels of effort."""
+    """What the whole debate is likely to take: calls, time, tokens, cost; until its end with each level of effort."""
     found = estimate(debate)
     written = f"{format_count(found.caller_turns, 'turn')} of the caller" if found.caller_turns else ""
     if not found.calls:
@@ -94,7 +94,7 @@ def estimate_line(debate: Debate) -> str:
     others = [
         f"{level} {format_count(other.calls, 'call')}, {format_seconds(other.seconds)}, "
         f"{format_cost(other.cost_usd)}{twice[other.may_double]}"
-        for level, other in estimate_levels(debate.setup).items()
+        for level, other in ({} if debate.ended else estimate_levels(debate.setup)).items()
     ]
     return f"{own} Other efforts: {'; '.join(others)}." if others else own
 
