@@ -253,6 +253,11 @@ BUILT: dict[str, str] = {
     ),
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
+    "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
+    "N29": (
+        "installed, the program owns one top-level name and meets no other project's server or storage; own "
+        "models come by entry point"
+    ),
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
@@ -275,13 +280,8 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N28": "a debate can be watched and steered from the terminal",
-    "N29": (
-        "installed, the program owns one top-level name and meets no other project's server or storage; own "
-        "models come by entry point"
-    ),
     "N30": (
         "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "
         "threat model, troubleshooting by error text"

@@ -15,7 +15,7 @@ import server.models
 from server.tools.debates import TOOLS
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.requirement("M7")
+pytestmark = pytest.mark.requirement("M7", "N29")
 
 FOREIGN_CODE = "raise RuntimeError(f'{__name__} of another project was imported')"
 

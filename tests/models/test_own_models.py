@@ -12,7 +12,7 @@ from server.models.own import ReplyFunction
 from server.models.registry import ModelRegistry
 from tests.contract.model import build_argument_request
 
-pytestmark = [pytest.mark.requirement("C13", "N7"), pytest.mark.anyio]
+pytestmark = [pytest.mark.requirement("C13", "N7", "N29"), pytest.mark.anyio]
 
 MODULE = """
 from counterpoint import ModelError, Reply, Request, Usage

@@ -13,7 +13,7 @@ from tests.support.client_calls import read_resource, result_text
 from tests.support.mcp_debates import build_scripted_model
 from tests.support.servers import Cli
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D2", "D19")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D2", "D19", "N25")]
 
 MARK = "zqx"
 """In every line of the forgery, and in nothing of ours."""
