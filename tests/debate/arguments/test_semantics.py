@@ -1,12 +1,20 @@
 """What stands, strengths and influence, against their definitions."""
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.arguments.semantics import Standing, compute_influence, compute_strengths, find_grounded
+from server.debate.arguments.semantics import (
+    MOST_LOOKED_AT,
+    Standing,
+    compute_influence,
+    compute_strengths,
+    find_grounded,
+)
 from tests.support.simulation import FUZZ_SETTINGS
 
 pytestmark = pytest.mark.requirement("D27")
@@ -63,12 +71,55 @@ def test_a_strength_is_one_by_one_and_the_strengths_of_attackers(attackers: Atta
         assert strengths[node] == pytest.approx(1 / (1 + sum(strengths[one] for one in by)), abs=1e-6)
 
 
-def test_two_large_camps_that_all_attack_each_other_are_solved_to_the_end() -> None:
-    size = 60  # every strength is the same, and solves s = 1 / (1 + 60 s)
-    camps = range(size), range(size, 2 * size)
-    attackers = {node: camps[node < size] for node in range(2 * size)}
+def build_camps(size: int, other: int) -> Attackers:
+    """Two camps; everybody attacks all of the other one."""
+    camps = range(size), range(size, size + other)
+    return {node: camps[node < size] for node in range(size + other)}
+
+
+@pytest.mark.parametrize("size", [60, 400])
+def test_two_large_camps_of_one_size_are_solved_to_the_end(size: int) -> None:
+    attackers = build_camps(size, size)
+    strengths = compute_strengths(attackers)  # all the same, the solution of s = 1 / (1 + size * s)
+    assert [*strengths.values()] == pytest.approx(
+        [((1 + 4 * size) ** 0.5 - 1) / (2 * size)] * 2 * size, abs=1e-7
+    )
+    influence = compute_influence(
+        attackers, strengths, {node: 1 if node < size else -1 for node in attackers}
+    )
+    assert [*influence.values()] == pytest.approx([1] * size + [-1] * size, abs=1e-6)
+
+
+class CountedReads(dict[int, Any]):
+    """A mapping that counts how often a value is looked up."""
+
+    count = 0
+
+    def __getitem__(self, key: int) -> Any:
+        self.count += 1
+        return super().__getitem__(key)
+
+
+def test_camps_that_settle_slowly_are_not_solved_beyond_a_limit_and_come_close() -> None:
+    attackers = CountedReads(build_camps(200, 201))
+    attacks = 2 * 200 * 201
+    strengths = CountedReads(compute_strengths(attackers))
+    sweeps = attackers.count // len(attackers)
+    assert sweeps == MOST_LOOKED_AT // attacks
+    for node, by in attackers.items():
+        assert strengths[node] == pytest.approx(1 / (1 + sum(strengths[one] for one in by)), rel=1e-3)
+    strengths.count = 0
+    influence = compute_influence(attackers, strengths, {node: 1 if node < 200 else -1 for node in attackers})
+    assert MOST_LOOKED_AT - attacks < strengths.count - 2 * len(attackers) <= MOST_LOOKED_AT
+    assert [*influence.values()] == pytest.approx([1] * 200 + [-1] * 201, abs=1e-2)
+
+
+def test_a_graph_with_more_attacks_than_may_be_looked_at_is_looked_at_once() -> None:
+    size = 1 + math.isqrt(MOST_LOOKED_AT // 2)
+    attackers = CountedReads(build_camps(size, size))
     strengths = compute_strengths(attackers)
-    assert [*strengths.values()] == pytest.approx([(241**0.5 - 1) / 120] * 2 * size, abs=1e-7)
+    assert attackers.count == len(attackers)
+    assert strengths[0] == pytest.approx(1 / (1 + size * strengths[size]))
 
 
 def solve(attackers: Attackers, weights: Mapping[int, float]) -> dict[int, float]:
