@@ -248,7 +248,7 @@ class Estimate:
 def estimate(debate: Debate) -> Estimate:
     """Estimate from rounds and seats: answers of 100 to 400 tokens in 3 to 20 seconds, and prompts that quote them.
 
-    A baseline takes as much again, and so does a mirror that is asked for whatever the judges find.
+    A baseline takes as much again, and so does a mirror that is asked for whatever the judges find; it has no baseline.
     """
     calls = count_expected_answers(debate, of_models=True)
     caller_turns = count_expected_answers(debate) - calls
@@ -256,13 +256,15 @@ def estimate(debate: Debate) -> Estimate:
     steps, quoted = sum(count > 0 for count, _ in asked), sum(count * turns for count, turns in asked)
     first, _ = estimate_next_call(Debate(debate.setup))
     low, high = ((calls * first + quoted * answer, calls * answer) for answer in ANSWER_TOKENS)
-    if any(phase.is_baseline for phase in debate.setup.phases):
-        calls += min(sum(low) // (first + ANSWER_TOKENS[0]), MOST_SAMPLES)
-        low, high = ((2 * read, 2 * written) for read, written in (low, high))
-        steps += BASELINE_STEPS
-    if debate.setup.mirror == "on":
-        calls, steps = 2 * calls, 2 * steps
-        low, high = ((2 * read, 2 * written) for read, written in (low, high))
+    has_mirror = debate.setup.mirror == "on"
+    has_baseline = any(phase.is_baseline for phase in debate.setup.phases)
+    samples = min(sum(low) // (first + ANSWER_TOKENS[0]), MOST_SAMPLES) if has_baseline else 0
+    calls, steps = (
+        (1 + has_mirror) * calls + samples,
+        (1 + has_mirror) * steps + BASELINE_STEPS * has_baseline,
+    )
+    times = 1 + has_mirror + has_baseline
+    low, high = ((times * read, times * written) for read, written in (low, high))
     costs = (estimate_cost(debate, low), estimate_cost(debate, high))
     fastest, slowest = ANSWER_SECONDS
     return Estimate(

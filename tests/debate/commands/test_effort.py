@@ -153,6 +153,21 @@ def test_a_mirror_that_is_asked_for_takes_as_much_again_and_one_for_contested_vo
     )
 
 
+def test_a_mirror_and_a_baseline_take_the_debate_three_times_for_a_mirror_has_no_baseline() -> None:
+    plain, mirrored, compared, both = (
+        estimate(Debate(plan(FIVE, options={"mirror": mirror, "baseline": baseline})))
+        for baseline in (False, True)
+        for mirror in (False, True)
+    )
+    assert both.calls == mirrored.calls + compared.calls - plain.calls
+    assert both.input_tokens == tuple(3 * tokens for tokens in plain.input_tokens)
+    assert both.output_tokens == tuple(3 * tokens for tokens in plain.output_tokens)
+    assert both.seconds == tuple(
+        one + other - own
+        for one, other, own in zip(mirrored.seconds, compared.seconds, plain.seconds, strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("models", "asked", "mirror"),
     [
