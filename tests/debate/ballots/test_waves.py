@@ -1,59 +1,34 @@
-"""Private ballots: asked for before the talk, after rounds of it and after it; seen by nobody, and deciding nothing."""
+"""Private ballots: when they are asked for, what of them is kept, and what the verdict says of who moved."""
 
-from collections import Counter
 from typing import Any
 
 import pytest
 
-from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
+from server.debate.ballots.waves import BLIND_BALLOT
 from server.debate.commands.effort import estimate
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted
 from server.debate.facts.interventions import TurnRetracted
-from server.debate.rules.decide import pending_calls
-from server.debate.views.blind import hide_blind_answers
-from server.debate.views.events import build_event_page
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
-from server.debate.views.state import describe_awaited_text
 from server.debate.views.verdict import build_verdict
+from tests.support.private_ballots import MODES, OPP, VOTING_FORMAT, P, count_waves, hold, waves
 from tests.support.simulation import (
-    DebateSimulation,
     ProviderFailure,
-    Script,
     build_ballot,
     build_debaters,
     build_request,
     build_setup,
-    render_prompt_text,
     simulate,
     task_script,
 )
 
 pytestmark = pytest.mark.requirement("N1")
 
-P, OPP = "Proponent", "Opponent"
 SIDES = [{"name": P, "stance": "ship"}, {"name": OPP, "stance": "wait"}]
-VOTING_FORMAT, MODES = "full", ("none", "blind", "rounds")
-MARK = "zebra"
-
-
-def hold(mode: str = "blind", script: Script | None = None, **asked: Any) -> DebateSimulation:
-    options = {"ballots": mode, **asked.pop("options", {})}
-    return simulate(build_setup(options=options, **asked), script or task_script({}))
-
-
-def waves(at: DebateSimulation) -> list[tuple[int, str]]:
-    """The round and the wave of each ballot, each once."""
-    return sorted({(ballot.round, ballot.wave) for ballot in at.debate.private_ballots})
-
-
-def count_waves(at: DebateSimulation) -> dict[str, int]:
-    return dict(Counter(ballot.wave for ballot in at.debate.ballots))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -72,80 +47,12 @@ def test_the_estimate_and_the_ballots_of_every_format_are_as_planned(name: str, 
     assert found == {wave: count for wave, count in planned.items() if count and mode != "none"}
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", FORMATS)
-def test_ballots_decide_nothing_and_stand_in_no_prompt(name: str, mode: str) -> None:
-    """Not even in that of the seat that cast them; the outcome is what it is without them."""
-
-    def ballot(call: Any) -> dict[str, Any]:
-        is_private = call.slot_index in (BLIND_BALLOT, LATER_BALLOT)
-        words = {"would_check": MARK, "new_point": MARK, "open_point": MARK} if is_private else {}
-        return build_ballot("B" if is_private else "A", MARK if is_private else "So.") | words
-
-    at = hold(mode, task_script({"ballot": ballot}), format=name).play()
-    plain = hold("none", format=name).play()
-    assert build_verdict(at.debate).outcome == build_verdict(plain.debate).outcome
-    assert build_verdict(at.debate).votes == build_verdict(plain.debate).votes
-    assert not [call for call, prompt in at.calls_made if MARK in render_prompt_text(prompt)]
-    if mode != "none":
-        assert any(MARK in ballot.position for ballot in at.debate.ballots)
-
-
 def test_blind_ballots_and_openings_are_asked_for_at_once_and_the_last_ones_with_the_judges() -> None:
     at = hold().play_to_round(1)
     tasks = [(call.seat, call.task) for call in at.pending_calls()]
     assert tasks == [(P, "ballot"), (OPP, "ballot"), (P, "argument"), (OPP, "argument")]
     at.play_to_round(3)
     assert [call.task for call in at.pending_calls()] == ["judgment"] * 2 + ["ballot"] * 2
-
-
-def test_a_blind_ballot_holds_no_transcript_and_every_voter_begins_with_another_position() -> None:
-    at = hold(format="verdict").play()
-    blind, last = at.prompts(OPP)[0], at.prompts(OPP)[-1]
-    assert "# Round" not in blind
-    assert "Nobody has spoken yet." in blind
-    assert "B. against\nA. for\nAnswer with JSON only" in blind
-    assert "A. for\nB. against\nAnswer with JSON only" in at.prompts(P)[0]
-    assert "# Round 2: argumentation" in last
-    assert "You were B, and do not answer as such." in last
-    assert "moved_by" in last
-    assert "moved_by" not in blind
-
-
-def test_a_ballot_shares_the_prompt_before_it_with_every_other_seat() -> None:
-    at = hold("rounds", format="verdict", max_rounds=3).play()
-    prompts = [(call.task, render_prompt_text(prompt)) for call, prompt in at.calls_made if call.round == 2]
-    turn = next(text for task, text in prompts if task == "argument")
-    ballot = next(text for task, text in prompts if task == "ballot")
-    shared = turn[: turn.index("\n\nYou are A")]
-    assert ballot.startswith(shared)
-
-
-def test_ballots_after_a_round_show_its_turns_and_ask_what_is_new() -> None:
-    at = hold("rounds", max_rounds=3, options={"stop": "off"}).play_to_round(2)
-    after = [prompt for prompt in at.prompts(P) if "new_point" in prompt]
-    assert len(after) == 1
-    assert "Argument 312e" in after[0]
-    assert waves(at.play()) == [(1, "blind"), (1, "round"), (2, "round"), (4, "final")]
-
-
-def test_a_voter_is_not_asked_as_the_debater_it_is() -> None:
-    debaters = [
-        {"name": "Ada", "stance": "for", "system_prompt": "Be fierce.", "role": "a lawyer"},
-        {"name": "Ben", "stance": "against"},
-    ]
-    at = hold(debaters=debaters).play_to_round(1)
-    at.intervene("inject", text="For Ada alone.", to="Ada")
-    at.play()
-    ballots = [render_prompt_text(p) for c, p in at.calls_made if (c.seat, c.task) == ("Ada", "ballot")]
-    assert len(ballots) == 2
-    for prompt in ballots:
-        assert not any(words in prompt for words in ("Be fierce.", "a lawyer", "For Ada alone."))
-
-
-def test_judges_are_told_that_there_were_private_ballots() -> None:
-    (first, *_) = hold().play().prompts("judge 1")
-    assert "Left out: the debaters' private ballots." in first
 
 
 def test_a_failed_ballot_holds_nothing_up_and_costs_nobody_its_turn() -> None:
@@ -237,49 +144,6 @@ def test_a_budget_is_held_with_ballots_and_keeps_those_of_the_end_back(limit: in
     assert count_waves(at) == {"blind": 2, "final": 2}
 
 
-def callers() -> DebateSimulation:
-    debaters = [
-        {"name": "Me", "stance": "for", "model": "caller"},
-        {"name": "Tom", "stance": "against", "model": "vendor/model"},
-    ]
-    return hold(script=task_script({"ballot": build_ballot("A", MARK)}), debaters=debaters)
-
-
-def test_a_caller_is_shown_no_ballot_of_others_before_the_end() -> None:
-    """Also those that are in: a later ballot of its own would be given in their knowledge."""
-    at = callers().play()
-    assert at.status == "waiting"
-    calls = [call for call in at.debate.private_ballots if call.seat == "Tom"]
-    assert len(calls) == 1
-    while at.status == "waiting":
-        shown = hide_blind_answers(at.debate)
-        assert not any(MARK in ballot.position for ballot in shown.ballots)
-        assert MARK not in str(build_event_page(at.stored(), 0))
-        assert build_verdict(at.debate).beliefs.before == []
-        answer_as_caller(at)
-    assert at.status == "concluded"
-    assert MARK in str(build_event_page(at.stored(), 0))
-    assert len(hide_blind_answers(at.debate).ballots) == 4
-
-
-def answer_as_caller(at: DebateSimulation) -> None:
-    call = next(call for call in open_calls(at) if call.seat == "Me")
-    text = '{"beliefs": {"A": 60, "B": 40}}' if call.task == "ballot" else "It costs little."
-    at.add_events(build_submission(at.debate, "Me", text))
-    at.play()
-
-
-def open_calls(at: DebateSimulation) -> Any:
-    return pending_calls(at.debate)
-
-
-def test_a_caller_writes_its_ballot_before_its_first_turn() -> None:
-    at = callers().play()
-    assert [(call.seat, call.task) for call in open_calls(at)] == [("Me", "ballot")]
-    answer_as_caller(at)
-    assert [(call.seat, call.task) for call in open_calls(at)] == [("Me", "argument")]
-
-
 def test_many_voters_are_asked_once_each_whatever_they_are_called() -> None:
     at = hold(format="verdict", debaters=build_debaters(26), max_rounds=1).play()
     assert count_waves(at) == {"blind": 26, "final": 26}
@@ -345,14 +209,6 @@ def test_limits_that_do_not_pay_for_ballots_pay_for_the_talk_unless_ballots_are_
     assert len(end.debate.turns) == (2 if expected == "blind" and calls < 10 else 4)
 
 
-def test_a_caller_is_shown_the_positions_of_its_ballot_and_of_many_a_few() -> None:
-    for count, named in ((2, 2), (6, 4)):
-        setup = build_setup(["caller"], debaters=build_debaters(count), options={"ballots": "blind"})
-        told = describe_awaited_text(simulate(setup).play_to_round(1).debate)
-        assert told.count(": percent") == named + 1 + (count > named)
-        assert '"none": percent' in told
-
-
 def test_ballots_that_are_not_asked_for_cannot_end_or_skip_a_debate() -> None:
     for options in ({"skip_if_agreed": True}, {"stop": "on"}):
         with pytest.raises(InvalidRequestError, match="need private ballots"):
@@ -395,18 +251,3 @@ def test_another_model_that_answers_for_a_voter_is_no_change_of_mind() -> None:
         moved[0] == "Proponent moved from Proponent to Opponent by 0.80, because of another model: vendor/new"
     )
     assert at.debate.talk_round_count == 3  # its movement is not known after round 2
-
-
-def test_instructions_for_everybody_are_for_voters_too_and_those_for_one_debater_are_not() -> None:
-    at = hold(
-        "rounds", max_rounds=3, options={"instructions": "Answer in German.", "stop": "off"}
-    ).play_to_round(1)
-    at.intervene("instruct", text="Think of the cost.")
-    at.intervene("instruct", text="Be fierce.", to=P)
-    at.play()
-    first, *_, last = [render_prompt_text(p) for c, p in at.calls_made if (c.seat, c.task) == (P, "ballot")]
-    assert "Answer in German." in first
-    assert "Think of the cost." not in first
-    assert "Answer in German." in last
-    assert "Think of the cost." in last
-    assert "Be fierce." not in last

@@ -1,0 +1,192 @@
+"""Challenges to agreement that may be hollow: when one is made, what it says, and what comes of it."""
+
+from fractions import Fraction
+
+import pytest
+
+from server.debate.ballots.challenges import build_challenge, list_challenges
+from server.debate.ballots.hollow import COUNTED, find_signals
+from server.debate.facts.beliefs import Alerted
+from server.debate.facts.interventions import Challenged, RoundsExtended
+from server.debate.records.verify import verify_record
+from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.views.events import event_names
+from server.debate.views.markdown import render_transcript
+from tests.support import simulation
+from tests.support.hollow_debates import FLIPPED, hold, own_choices
+
+pytestmark = pytest.mark.requirement("D13")
+
+
+class TestChallenges:
+    def test_it_stands_before_the_next_round_and_names_points(self) -> None:
+        at = hold(FLIPPED, max_rounds=3).play()
+        (alert, *_) = at.debate.alerts
+        assert (alert.round, alert.challenged) == (1, True)
+        (note, *_) = list_challenges(at.debate)
+        assert (note.round, note.alert, note.to) == (2, 1, "")
+        kinds = [event.kind for event in at.events]
+        index = kinds.index("challenged")
+        assert kinds[index - 2 : index] == ["alerted", "phase_entered"]
+        prompts = [p for c, p in at.calls_made if c.round == 2 and c.task == "argument"]
+        for prompt in map(simulation.render_prompt_text, prompts):
+            assert (
+                "[challenge to everybody, to be answered]\n> The agreement so far may be hollow: " in prompt
+            )
+            assert "[A 1.1]" in prompt
+            assert "[B 1.1]" in prompt
+        assert at.status == "concluded"
+
+    def test_people_read_it_with_names(self) -> None:
+        at = simulation.simulate(
+            simulation.label_positions(hold(FLIPPED).debate.setup), hold(FLIPPED, max_rounds=3).script
+        )
+        shown = render_transcript(at.play().debate, at.log)
+        assert "[Ada 1.1]" in shown
+        assert "Agreement may be hollow after round 1: " in shown
+
+    def test_one_signal_is_not_enough(self) -> None:
+        ballots = own_choices() | {("Bob", 1): ("A", 80, None, "New.")}
+        at = hold(ballots, max_rounds=3).play_to_round(2)
+        raised = [s.name for s in find_signals(at.debate) if s.raised and s.name in COUNTED]
+        assert raised == ["gap", "unexplained_flips"]
+        one = {
+            key: (choice, 80 if choice == "A" else 40, "A 1", "New.") for key, (choice, *_) in FLIPPED.items()
+        }
+        calm = hold(
+            own_choices() | {("Bob", 1): ("B", 30, None, "New."), ("Cleo", 1): ("C", 60, None, "New.")}
+        )
+        calm.play_to_round(2)
+        assert [s.name for s in find_signals(calm.debate) if s.raised and s.name in COUNTED] == ["gap"]
+        assert not list_challenges(calm.debate)
+        assert one
+
+    def test_to_report_makes_an_alert_and_no_challenge(self) -> None:
+        at = hold(FLIPPED, max_rounds=3, options={"challenges": "report"}).play()
+        assert at.debate.alerts
+        assert not any(alert.challenged for alert in at.debate.alerts)
+        assert not list_challenges(at.debate)
+
+    def test_the_number_of_challenges_is_limited_by_the_facts(self) -> None:
+        for most, made in ((1, 1), (2, 2), (3, 3)):
+            limits = {"max_challenges": most, "challenge_cooldown": 0}
+            at = hold(FLIPPED, max_rounds=5, options={"limits": limits}).play()
+            assert len(list_challenges(at.debate)) == made
+
+    def test_a_cooldown_keeps_rounds_between_them(self) -> None:
+        for cooldown, rounds in ((0, [2, 3, 4, 5]), (1, [2, 4]), (2, [2, 5])):
+            limits = {"max_challenges": 9, "challenge_cooldown": cooldown}
+            at = hold(FLIPPED, max_rounds=5, options={"limits": limits}).play_to_round(5)
+            at.play(lambda d: any(t.round == 5 for t in d.turns))
+            assert [note.round for note in list_challenges(at.debate)] == rounds
+
+    def test_the_talk_is_extended_where_it_would_end_before_it_is_answered(self) -> None:
+        at = hold(FLIPPED, max_rounds=1, options={"limits": {"max_challenges": 1}}).play()
+        assert at.debate.talk_round_count == 2
+        assert len(at.debate.find_interventions(RoundsExtended)) == 1
+        assert [note.round for note in list_challenges(at.debate)] == [2]
+        assert at.status == "concluded"
+
+    def test_a_fork_at_the_round_of_an_extension_extends_the_talk_once_and_by_itself(self) -> None:
+        at = hold(FLIPPED, max_rounds=1, options={"limits": {"max_challenges": 1}})
+        parent = simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
+        (extended,) = parent.debate.find_interventions(RoundsExtended)
+        child = parent.fork(extended.round, at.script)
+        assert not child.debate.find_interventions(RoundsExtended)
+        assert child.play().debate.find_interventions(RoundsExtended) == [extended]
+        assert child.debate.talk_round_count == 2
+
+    def test_a_settled_question_stays_open_until_it_is_answered(self) -> None:
+        at = hold(FLIPPED, max_rounds=3, settled=1, options={"limits": {"max_challenges": 1}}).play()
+        assert at.debate.talk_round_count == 2
+        assert at.status == "concluded"
+
+    def test_without_a_round_left_it_is_reported(self) -> None:
+        at = hold(FLIPPED, max_rounds=20, options={"limits": {"max_challenges": 20, "challenge_cooldown": 0}})
+        at.play()
+        assert at.debate.talk_round_count == 20
+        assert not at.debate.alerts[-1].challenged
+        phases = [{"name": "opening"}, "synthesis"]
+        once = hold(FLIPPED, max_rounds=0, options={"phases": phases, "moderator": None}).play()
+        assert [alert.challenged for alert in once.debate.alerts] == [True, False]
+        assert once.debate.max_rounds == 2
+
+    def test_without_a_budget_for_it_the_talk_ends_and_it_is_reported(self) -> None:
+        at = hold(FLIPPED, max_rounds=1, options={"limits": {"max_calls": 14}}).play()
+        assert at.debate.talk_round_count == 1
+        assert [alert.challenged for alert in at.debate.alerts] == [False]
+        assert at.debate.ended
+
+    def test_a_talk_that_is_concluded_has_none(self) -> None:
+        at = hold(FLIPPED, max_rounds=3).play(lambda d: len(d.turns) == 3)
+        at.intervene("conclude")
+        at.play()
+        assert not list_challenges(at.debate)
+
+    def test_its_effect_on_the_next_ballots_is_recorded(self) -> None:
+        ballots = FLIPPED | {("Bob", 2): ("B", 90, "B 2", "A new one.")}
+        at = hold(ballots, max_rounds=3, options={"limits": {"max_challenges": 1}}).play()
+        effects = [(alert.round, alert.effect) for alert in at.debate.alerts if alert.effect]
+        ((number, effect),) = effects
+        assert number == 2
+        assert (effect.changed, effect.new_points, effect.voters) == (1, 1, 3)
+        assert Fraction(effect.movement) == Fraction(9, 10)
+        assert "After the challenge of round 2 voters moved by 0.9000 at most, 1 of 3 chose otherwise" in (
+            render_transcript(at.debate, at.log)
+        )
+
+    def test_it_is_made_once_wherever_the_process_was_killed(self) -> None:
+        whole = hold(FLIPPED, max_rounds=3).play()
+        for cut in range(1, len(whole.events)):
+            at = simulation.DebateSimulation(
+                replay(whole.events[:cut]), whole.script, events=list(whole.events[:cut])
+            )
+            at.play()
+            assert [note.round for note in list_challenges(at.debate)] == [
+                note.round for note in list_challenges(whole.debate)
+            ]
+            assert [alert.round for alert in at.debate.alerts] == [
+                alert.round for alert in whole.debate.alerts
+            ]
+
+    def test_nothing_is_asked_before_it_stands(self) -> None:
+        at = hold(FLIPPED, max_rounds=3).play_to_round(2)
+        assert at.pending_calls() == ()
+        assert len(build_challenge(at.debate)) == 1
+        at.step()
+        assert build_challenge(at.debate) == ()
+        assert len(at.pending_calls()) > 0
+
+    def test_it_is_in_records_forks_and_imports(self) -> None:
+        script = hold(FLIPPED, max_rounds=3).script
+        at = simulation.simulate(
+            simulation.label_positions(hold(FLIPPED, max_rounds=3).debate.setup), script
+        ).play()
+        verify_record(at.log, range(len(at.log)))
+        for number in (1, 2):
+            forked = at.fork(number, script).play()
+            made = [note.round for note in list_challenges(forked.debate)]
+            assert made == [note.round for note in list_challenges(at.debate)] == [2, 4]
+            assert forked.status == "concluded"
+
+    def test_an_alert_that_does_not_follow_is_refused(self) -> None:
+        at = hold(FLIPPED, max_rounds=3).play()
+        index = next(i for i, event in enumerate(at.events) if isinstance(event, Alerted))
+        before, alert = replay(at.events[:index]), at.events[index]
+        for wrong in ({"patterns": ()}, {"round": 2}, {"signals": ()}):
+            with pytest.raises(IllegalEvent, match="does not follow"):
+                apply(before, alert.model_copy(update=wrong))
+        with pytest.raises(IllegalEvent, match="does not follow"):
+            apply(apply(before, alert), alert)
+        calm = hold(FLIPPED, max_rounds=3, options={"challenges": "report"}).play()
+        index = next(i for i, event in enumerate(calm.events) if isinstance(event, Alerted))
+        with pytest.raises(IllegalEvent, match="does not follow"):
+            apply(replay(calm.events[:index]), calm.events[index].model_copy(update={"challenged": True}))
+
+
+@pytest.mark.requirement("D21")
+def test_an_alert_is_an_event_of_its_own_name() -> None:
+    at = hold(FLIPPED, max_rounds=3).play()
+    names = [event_names(at.debate, event) for event in at.events if isinstance(event, Alerted)]
+    assert names[0] == ["hollow_consensus_alert"]
+    assert any(isinstance(event, Challenged) for event in at.events)

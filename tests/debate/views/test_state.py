@@ -1,0 +1,179 @@
+"""The state of a debate: usage, failures, who is awaited, and where it comes from."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.debate.rules.decide import Call
+from server.debate.views.rounds import build_analysis, build_round
+from server.debate.views.state import awaited_seats, build_state, origin_line, sum_usage
+from server.debate.views.state import build_usage as build_usage_view
+from server.debate.views.verdict import build_verdict
+from server.debate.views.warnings import failure_lines
+from tests.support.plain_debates import over, plainly
+from tests.support.simulation import (
+    FUZZ_SETTINGS,
+    QUESTION,
+    DebateSimulation,
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    build_usage,
+    simulate,
+)
+
+pytestmark = pytest.mark.requirement("D2")
+
+
+class TestUsage:
+    def test_costs_are_summed_as_exact_decimals(self) -> None:
+        used = [build_usage(cost=cost) for cost in ("0.1", "0.2", "0.0000000001", "1000000")]
+        assert sum_usage(used).model_dump() == {
+            "calls": 4,
+            "caller_turns": 0,
+            "input_tokens": 400,
+            "cached_tokens": 240,
+            "output_tokens": 80,
+            "cost_usd": "1000000.3000000001",
+            "calls_of_unknown_cost": 0,
+        }
+
+    def test_an_unknown_cost_is_never_0(self) -> None:
+        assert sum_usage([build_usage(cost="")]).cost_usd == ""
+        assert sum_usage([]).cost_usd == ""
+        assert sum_usage([build_usage(cost="0")]).cost_usd == "0"
+
+    def test_a_sum_with_unknown_costs_says_how_many_there_are(self) -> None:
+        used = sum_usage([build_usage(cost="0.25"), build_usage(cost=""), build_usage(cost="")])
+        assert (used.cost_usd, used.calls_of_unknown_cost) == ("0.25", 2)
+
+    @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
+    @FUZZ_SETTINGS
+    def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
+        total = sum_usage([build_usage(cost=f"{cost:f}") for cost in costs]).cost_usd
+        assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)
+        assert "E" not in total
+
+    def test_it_can_be_told_by_model(self) -> None:
+        at = simulate(build_setup(["a/x", "b/y"])).play()
+        used = build_usage_view(at.debate)
+        assert {model: sums["calls"] for model, sums in used["models"].items()} == {"a/x": 2, "b/y": 4}
+        assert used["total"] == sum_usage(at.debate.usage).model_dump()
+
+
+@pytest.mark.requirement("D3")
+class TestFailures:
+    def failing(self) -> DebateSimulation:
+        def script(call: Call) -> ScriptAnswer:
+            if call.seat == "Speaker 3":
+                return ProviderFailure("timeout", "no answer in 120 s")
+            return "" if (call.seat, call.round) == ("Speaker 2", 2) else plainly(call)
+
+        return simulate(build_setup(debaters=build_debaters(4)), script).play_on()
+
+    def test_they_are_counted_by_seat_and_cause(self) -> None:
+        assert sorted(failure_lines(self.failing().debate)) == [
+            "Speaker 2 (scripted): the model said nothing (empty, 2 times)",
+            "Speaker 3 (scripted): no answer in 120 s (timeout, 3 times)",
+        ]
+
+    def test_the_verdict_warns_of_them(self) -> None:
+        assert "5 answers failed; see failures." in build_verdict(self.failing().debate).cautions
+
+    def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
+        at = self.failing()
+        state = build_state(at.stored())
+        assert {seat["name"]: (seat["turns"], seat["failures"]) for seat in state["debaters"]} == {
+            "Speaker 1": (2, 0),
+            "Speaker 2": (1, 2),
+            "Speaker 3": (0, 3),
+            "Speaker 4": (2, 0),
+        }
+        assert len(state["failures"]) == 2
+        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [
+            2,
+            3,
+            0,
+        ]
+        assert (
+            build_round(at.debate, 1)["failures"]
+            == [{"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}]
+            * 2
+        )
+
+
+def debater_row(**fields: object) -> dict[str, object]:
+    return {"role": "", "model": "scripted", "turns": 2, "failures": 0, **fields}
+
+
+SEATS = [
+    debater_row(name="Ada", stance="yes", role="economist"),
+    debater_row(name="Bob", stance="no"),
+]
+
+
+class TestState:
+    def test_it_says_how_the_debate_stands(self) -> None:
+        asked = {
+            "debaters": [
+                {"name": "Ada", "stance": "yes", "role": "economist"},
+                {"name": "Bob", "stance": "no"},
+            ],
+            "options": {"tags": ["x"]},
+        }
+        at = over(**asked)
+        assert build_state(at.stored()) == {
+            "debate_id": "d-1",
+            "question": QUESTION,
+            "format": "second_opinion",
+            "status": "concluded",
+            "reason": "max_rounds",
+            "phase": "verdict",
+            "round": 3,
+            "rounds_of_talk": 2,
+            "max_rounds": 2,
+            "framing": "",
+            "debaters": SEATS,
+            "judges": ["judge 1: scripted"],
+            "awaiting": [],
+            "outcome": "leaning",
+            "winner": "Ada",
+            "winner_stance": "yes",
+            "verdict": "It is not worth it.",
+            "moderator_summary": "",
+            "final_decision": "",
+            "settled": False,
+            "turns": 4,
+            "failures": [],
+            "notes": 0,
+            "usage": sum_usage(at.debate.usage).model_dump(),
+            "tags": ["x"],
+            "mirror_of": "",
+            "forked_from": "",
+            "forked_at_round": 0,
+            "opened_at": "2026-12-01T10:00:01.000Z",
+            "changed_at": "2026-12-01T10:00:13.000Z",
+            "entries": 13,
+        }
+
+    def test_a_debate_that_was_just_opened_is_empty(self) -> None:
+        at = simulate()
+        state = build_state(at.stored())
+        assert (state["status"], state["phase"], state["round"], state["awaiting"]) == ("running", "", 0, [])
+        assert (state["outcome"], state["winner"], state["verdict"], state["reason"]) == ("", "", "", "")
+
+    def test_it_says_who_is_awaited(self) -> None:
+        at = simulate().play_to_round(1)
+        assert build_state(at.stored())["awaiting"] == ["Proponent", "Opponent"]
+        at.play_to_round(3)
+        assert awaited_seats(at.debate) == ["judge 1"]
+
+
+@pytest.mark.requirement("N5")
+def test_where_a_debate_comes_from_is_said_in_a_sentence() -> None:
+    assert origin_line("", "", 0) == ""
+    assert origin_line("", "k3x9w2m4p7qr", 2).startswith("Forked from k3x9w2m4p7qr")
+    assert origin_line("k3x9w2m4p7qr", "", 0).startswith("The mirror of k3x9w2m4p7qr: the same debate")

@@ -1,0 +1,41 @@
+"""Debates with private ballots: of every wave, challenged, and agreed beforehand."""
+
+from typing import Any
+
+from server.debate.facts.events import Event
+from server.debate.rules.decide import Call
+from tests.support.golden_plays.setups import build_setup
+from tests.support.simulation import build_ballot, simulate, task_script
+
+
+def play_ballots() -> list[Event]:
+    """A debate with private ballots of every wave, of which those after the second round end the talk."""
+
+    def ballot(call: Call) -> dict[str, Any]:
+        moved = {"moved_by": "B 1", "new_point": None, "open_point": "Żółć?" if call.round == 1 else None}
+        return build_ballot("A", "日本語で待つ", percent=60 if call.slot_index == 100 else 91) | moved
+
+    options = {"ballots": "rounds", "stop": "on"}
+    opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], max_rounds=4, options=options)
+    return simulate(opened, task_script({"ballot": ballot})).play().events
+
+
+def play_hollow() -> list[Event]:
+    """All come over to one position without a reason, are challenged in a round more, and one of them goes back."""
+
+    def ballot(call: Call) -> dict[str, Any]:
+        is_back = call.seat == "Opponent" and call.round > 1
+        choice = "A" if call.seat == "Proponent" or (call.slot_index == 101 and not is_back) else "B"
+        extra = {"moved_by": None, "new_point": "Żółć." if call.round > 1 else None, "open_point": None}
+        return build_ballot(choice, "日本語で", percent=60) | extra
+
+    options = {"challenges": "challenge", "ballots": "rounds"}
+    opened = build_setup(["vendor/a", "vendor/b"], format="settle", max_rounds=1, options=options)
+    return simulate(opened, task_script({"ballot": ballot})).play().events
+
+
+def play_skipped() -> list[Event]:
+    """A debate whose blind ballots agree."""
+    options = {"ballots": "blind", "skip_if_agreed": True}
+    opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], options=options)
+    return simulate(opened, task_script({"ballot": build_ballot("A", "Żółć.", percent=95)})).play().events
