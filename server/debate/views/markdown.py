@@ -251,7 +251,8 @@ def format_report(found: Report) -> str:
     )
     parts += section("Mirror (stances swapped)", list_mirror_lines(found))
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
-    parts += section("Signs of hollow agreement", list_signal_lines(found.signals))
+    raised = ", ".join(row.name for row in found.signals if row.raised) or "none raised"
+    parts += section(f"Signs of hollow agreement: {raised}", list_signal_lines(found.signals))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
     parts += section("What it hangs on", map(close_quotation, found.claims.hangs_on))

@@ -173,5 +173,5 @@ def test_each_signal_is_a_row_with_its_threshold_and_counts() -> None:
     lines = list_signal_lines(rows)
     assert lines[0].startswith("gap: ")
     assert any(line.endswith("not computed: nothing to count") for line in lines)
-    assert "**Signs of hollow agreement**\n- gap: " in render_verdict(at.debate)
+    assert "**Signs of hollow agreement: gap" in render_verdict(at.debate)
     assert {*SIGNAL_WORDS} == {*COUNTED}
