@@ -24,7 +24,7 @@ class MirrorReport(BaseModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     debate_id: str = ""
-    agrees: Annotated[bool, Field(description="The same position is ahead in it")] = False
+    agrees: Annotated[bool, Field(description="The same position is ahead in it; false without one")] = False
     position_effect: Annotated[float, Field(description="Half the sum of both margins")] = 0.0
     debater_effect: Annotated[float, Field(description="Half their difference")] = 0.0
     told: Annotated[str, Field(description="The whole of it, or why there is none")] = ""
