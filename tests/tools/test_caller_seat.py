@@ -64,8 +64,8 @@ async def test_a_whole_debate_is_played_by_hand_without_any_model(open_client: A
     ]
     assert (verdict["outcome"], verdict["winner"]) == ("leaning", "Proponent")
     assert verdict["verdict"] == "It is right."
-    assert verdict["beliefs"]["before"][0] == "Proponent 0.6000 (2 votes)"
-    assert verdict["beliefs"]["after"][0] == "Proponent 0.8000 (2 votes)"
+    assert verdict["beliefs"]["before"][0] == "Proponent 0.60 (2 votes)"
+    assert verdict["beliefs"]["after"][0] == "Proponent 0.80 (2 votes)"
     assert verdict["cautions"] == [
         "One caller wrote for Opponent and Proponent: count it as one voice.",
         "One caller wrote for Opponent and Proponent, and was judge 1: it judged its own words.",
@@ -176,7 +176,7 @@ async def test_a_caller_is_asked_for_its_ballot_and_told_exactly_what_to_send(op
     assert shape["beliefs"].keys() == {"Me", "Bot", "none"}
     assert refused.startswith("Error: This is not the private ballot that Me was asked for: ")
     assert tasks == ["argument", "argument", "ballot"]  # the same ballot again is no repeat of the first
-    assert "Bot 0.3500 (1 vote)" in step["beliefs"]["before"]
+    assert "Bot 0.35 (1 vote)" in step["beliefs"]["before"]
     assert "Me" in step["beliefs"]["against_public"]
 
 

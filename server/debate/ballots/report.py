@@ -89,7 +89,7 @@ def list_shares(debate: Debate, ballots: dict[str, Balloted]) -> list[str]:
     choices = [ballot.choice for ballot in ballots.values()]
     ranked = sorted(pool(debate, ballots), key=lambda share: -share.value)
     return [
-        f"{share.name or 'none'} {share.share} ({format_count(choices.count(share.name), 'vote')})"
+        f"{share.name or 'none'} {float(share.value):.2f} ({format_count(choices.count(share.name), 'vote')})"
         for share in ranked[:MOST_LISTED]
     ]
 

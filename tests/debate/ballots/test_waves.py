@@ -66,7 +66,7 @@ def test_a_failed_ballot_holds_nothing_up_and_costs_nobody_its_turn() -> None:
     assert {(task["task"], task["seat"]) for task in failed} == {("ballot", P)}
     assert len(failed) == 4
     assert (
-        build_verdict(at.debate).beliefs.before[0].startswith("Proponent 0.5667 ")
+        build_verdict(at.debate).beliefs.before[0].startswith("Proponent 0.57 ")
     )  # a silent voter holds all alike
 
     down = task_script({"ballot": ProviderFailure("unavailable")})
@@ -225,8 +225,8 @@ def test_the_verdict_says_who_moved_by_how_much_and_because_of_what() -> None:
 
     at = hold(script=task_script({"ballot": ballot})).play()
     found = build_verdict(at.debate).beliefs
-    assert found.before == ["Proponent 0.3500 (1 vote)", "Opponent 0.3500 (1 vote)", "none 0.3000 (0 votes)"]
-    assert found.after == ["Proponent 0.9000 (2 votes)", "none 0.1000 (0 votes)", "Opponent 0.0000 (0 votes)"]
+    assert found.before == ["Proponent 0.35 (1 vote)", "Opponent 0.35 (1 vote)", "none 0.30 (0 votes)"]
+    assert found.after == ["Proponent 0.90 (2 votes)", "none 0.10 (0 votes)", "Opponent 0.00 (0 votes)"]
     assert found.moved == [
         "Proponent moved within Proponent by 0.20, because of Proponent, round 2",
         "Opponent moved from Opponent to Proponent by 0.90, because of Proponent, round 2",
