@@ -132,14 +132,29 @@ ROOMS: dict[str, str] = {
         "models.providers redaction settings startup storage storage.sqlite tools"
     ),
     "client_configs": "debate.facts settings",
-    "cli": (
-        "client_configs compose debate.analysis debate.ballots debate.commands debate.documents debate.facts "
-        "debate.rules debate.views debate.votes engine.database engine.debates engine.queries engine.receipts "
-        "engine.transfer engine.verification evaluation hooks mcp models "
-        "models.fakes models.local models.model_servers models.prices models.providers models.registry "
-        "models.windows redaction research settings signing startup upkeep"
+    "cli": "",
+    "cli.files": "",
+    "cli.terminal": "debate.facts",
+    "cli.session": (
+        "cli.terminal compose debate.views engine.database engine.debates engine.queries models.fakes "
+        "settings startup"
     ),
-    "__main__": "cli mcp",
+    "cli.live": (
+        "cli.session cli.terminal debate.analysis debate.ballots debate.commands debate.documents "
+        "debate.facts debate.rules debate.views debate.votes engine.database engine.debates models.registry"
+    ),
+    "cli.commands": (
+        "cli.files cli.live cli.session cli.terminal client_configs compose debate.analysis debate.commands "
+        "debate.facts debate.views engine.database engine.debates engine.queries engine.receipts "
+        "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
+        "models.model_servers models.prices models.providers models.registry models.windows research "
+        "settings signing upkeep"
+    ),
+    "cli.main": (
+        "cli.commands cli.files cli.session debate.analysis debate.facts debate.views engine.database "
+        "engine.debates engine.queries engine.transfer mcp models.local redaction settings"
+    ),
+    "__main__": "cli.main mcp",
     "counterpoint": "__main__ debate.facts evaluation models settings",
 }
 """What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
@@ -183,7 +198,11 @@ LIBRARIES: dict[str, str] = {
     "hooks": "anyio httpx2 pydantic yaml",
     "tools": "anyio mcp pydantic",
     "mcp": "anyio mcp pydantic",
-    "cli": "anyio click pydantic rich",
+    "cli.terminal": "rich",
+    "cli.session": "anyio click",
+    "cli.live": "anyio rich",
+    "cli.commands": "anyio click pydantic rich",
+    "cli.main": "click",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
     "counterpoint": "inspect_ai",
 }
@@ -193,7 +212,6 @@ MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/debate": 13,  # the rooms of the core
     "server": 18,  # the rooms themselves, and the files that belong to none
-    "server/cli": 13,  # a file for each group of commands
 }
 
 PURE = (

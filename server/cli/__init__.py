@@ -1,1 +1,1 @@
-"""The terminal: one file for each group of commands."""
+"""The terminal: what its commands share, and the commands in a package of their own."""

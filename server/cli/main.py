@@ -7,8 +7,10 @@ from typing import Any, BinaryIO
 
 import click
 
-from server.cli import databases, debate, doctor, evaluate, ledger, models, session, verify, watch
-from server.cli.install import install, uninstall, write_atomically
+from server.cli import session
+from server.cli.commands import databases, debate, doctor, evaluate, ledger, models, verify, watch
+from server.cli.commands.install import install, uninstall
+from server.cli.files import write_atomically
 from server.debate.analysis import claims
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from server.cli.debate import start_debate
+from server.cli.commands.debate import start_debate
 from server.cli.live import LiveDisplay, print_summary, run_and_display
 from server.cli.main import counterpoint
 from server.cli.terminal import Terminal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from server.cli import session
-from server.cli.install import write_atomically
+from server.cli.files import write_atomically
 from server.debate.facts.text import clean_line, format_count
 from server.engine.debates import DebateManager
 from server.models.prices import PriceTable

@@ -5,7 +5,6 @@ Everything else in the file stays, comments included. The file is backed up and 
 
 import json
 import os
-import secrets
 import shlex
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 import anyio
 import click
 
+from server.cli.files import write_atomically
 from server.client_configs.clients import CLIENTS, Client
 from server.client_configs.documents import read_entry, remove_entry, set_entry
 from server.client_configs.handshake import HandshakeError, count_tools
@@ -177,26 +177,6 @@ def unchanged(client: str, path: Path, error: Exception) -> click.ClickException
         f"{path} was not changed: {getattr(error, 'strerror', None) or reason}. "
         f"Change by hand what `counterpoint install {client} --print` shows."
     )
-
-
-def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
-    """Replace a file, or leave it as it was. Its permissions are kept; a new private one is its owner's alone.
-
-    Raises:
-        OSError: it could not be written.
-    """
-    copy = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        copy.touch(0o600 if private or path.exists() else 0o666, exist_ok=False)
-        with copy.open("w", encoding="utf-8", newline="\n", errors="replace") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, copy)
-        copy.replace(path)
-    finally:
-        copy.unlink(missing_ok=True)
 
 
 def run_claude(*arguments: str) -> None:
