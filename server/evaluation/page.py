@@ -13,7 +13,7 @@ from server.evaluation.report import (
     describe_setting,
     format_money,
     format_number,
-    format_share,
+    format_percentage,
 )
 
 SIZE, MARGIN = 220, 34  # of a plot, in pixels
@@ -75,8 +75,8 @@ def build_arms(found: Results) -> str:
         (
             f"<b>{show(arm)}</b><br>{show(describe_arm(arm))}",
             (
-                f"{format_share(score['accuracy'])}<br>{format_share(score['accuracy_low'])} to "
-                f"{format_share(score['accuracy_high'])}"
+                f"{format_percentage(score['accuracy'])}<br>{format_percentage(score['accuracy_low'])} to "
+                f"{format_percentage(score['accuracy_high'])}"
             ),
             format_number(score["brier"]),
             f"{score['calls']:,}",
@@ -124,8 +124,8 @@ def build_labels(found: Results) -> str:
             show(arm),
             show(label),
             str(one["items"]),
-            format_share(one["share"]),
-            format_share(one["accuracy"]),
+            format_percentage(one["share"]),
+            format_percentage(one["accuracy"]),
         )
         for arm, score in found["arms"].items()
         for label, one in score["labels"].items()
@@ -191,7 +191,7 @@ def draw_calibration(bins: Iterable[Mapping[str, Any]]) -> str:
 
 def build_models(found: Results) -> str:
     rows = [
-        (show(clean_line(model)), format_share(score["accuracy"]), format_number(score["brier"]))
+        (show(clean_line(model)), format_percentage(score["accuracy"]), format_number(score["brier"]))
         for model, score in found["alone"].items()
     ]
     heading = ("model", "right", "Brier")

@@ -58,7 +58,7 @@ def describe_setting(found: Results) -> str:
     )
 
 
-def format_share(share: float | None) -> str:
+def format_percentage(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
@@ -86,8 +86,8 @@ def list_arm_lines(found: Results) -> list[str]:
         (
             f"`{arm}`: {describe_arm(arm)}",
             (
-                f"{format_share(score['accuracy'])} ({format_share(score['accuracy_low'])} to "
-                f"{format_share(score['accuracy_high'])})"
+                f"{format_percentage(score['accuracy'])} ({format_percentage(score['accuracy_low'])} to "
+                f"{format_percentage(score['accuracy_high'])})"
             ),
             format_number(score["brier"]),
             f"{score['calls']:,}",
@@ -114,7 +114,13 @@ def list_difference_lines(found: Results) -> list[str]:
 
 def list_label_lines(found: Results) -> list[str]:
     rows = [
-        (f"`{arm}`", label, str(one["items"]), format_share(one["share"]), format_share(one["accuracy"]))
+        (
+            f"`{arm}`",
+            label,
+            str(one["items"]),
+            format_percentage(one["share"]),
+            format_percentage(one["accuracy"]),
+        )
         for arm, score in found["arms"].items()
         for label, one in score["labels"].items()
     ]
@@ -124,7 +130,12 @@ def list_label_lines(found: Results) -> list[str]:
 
 def list_calibration_lines(found: Results) -> list[str]:
     rows = [
-        (f"`{arm}`", format_share(one["mean_confidence"]), format_share(one["accuracy"]), str(one["items"]))
+        (
+            f"`{arm}`",
+            format_percentage(one["mean_confidence"]),
+            format_percentage(one["accuracy"]),
+            str(one["items"]),
+        )
         for arm, score in found["arms"].items()
         for one in score["calibration"]["bins"]
     ]
@@ -136,7 +147,7 @@ def list_calibration_lines(found: Results) -> list[str]:
 
 def list_model_lines(found: Results) -> list[str]:
     rows = [
-        (quote_heading(model), format_share(score["accuracy"]), format_number(score["brier"]))
+        (quote_heading(model), format_percentage(score["accuracy"]), format_number(score["brier"]))
         for model, score in found["alone"].items()
     ]
     return ["## Each model alone", "", *list_table("model | right | Brier", rows)] if rows else []

@@ -4,12 +4,12 @@ A number stays what it is: research follows the documents in the order in which 
 a fork adds follow the research of the rounds that it inherits.
 """
 
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 
 from server.debate.facts.config import Document, Reliability
 from server.debate.facts.events import Researched
-from server.debate.facts.state import Debate, once
-from server.debate.facts.state import replace as add
+from server.debate.facts.state import Debate, once, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def list_sources(debate: Debate) -> tuple[Source, ...]:
             if found.result
         ]
     ordered = [source for _, source in sorted(rows, key=lambda row: row[0])]
-    return tuple(replace(source, number=number) for number, source in enumerate(ordered, start=1))
+    return tuple(dataclasses.replace(source, number=number) for number, source in enumerate(ordered, start=1))
 
 
 def build_source(document: Document, index: int) -> Source:
@@ -68,4 +68,4 @@ def find_source(debate: Debate, number: int, seen: int) -> Source | None:
 def add_research(debate: Debate, event: Researched) -> Debate:
     """The debate with the results, which can be quoted from now on."""
     versions = (*debate.research_versions, debate.version + 1)
-    return add(debate, research=(*debate.research, event), research_versions=versions)
+    return replace(debate, research=(*debate.research, event), research_versions=versions)
