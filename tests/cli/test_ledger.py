@@ -98,7 +98,7 @@ def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
 ) -> None:
     equal = read_json(cli, "evaluate", str(judgments), "--weights", "equal")
     assert (equal["items"], equal["judges"]) == (40, 3)
-    assert equal["labels"] == {"contested": {"items": 40, "share": 1.0, "right": 0, "accuracy": 0.0}}
+    assert equal["labels"] == {"contested": {"items": 40, "share": 1.0, "right": 0, "accuracy": None}}
     assert (equal["forced_accuracy"], equal["coverage"]) == (0.5, 0.0)
     assert read_json(cli, "evaluate", str(judgments))["labels"] == equal["labels"]  # the ledger is empty
     cli("ledger", "import", str(judgments))
@@ -117,11 +117,13 @@ def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
 def test_an_evaluation_is_printed_with_a_calibration_plot(cli: Cli, judgments: Path, tmp_path: Path) -> None:
     text = cli("ledger", "evaluate", str(judgments)).stdout
     assert "40 items, 3 judges." in text
-    assert "contested   100.0%   0.0%  (0 of 40)" in text
+    assert "contested   100.0%      -  (no side is ahead)" in text
     assert "confidence   right  (# right, | told)" in text
     bare = tmp_path / "bare.csv"
     bare.write_text(f"{HEADING}\n1,m,1,a,,a,\n1,m,2,a,,a,\n", encoding="utf-8")
     assert "confidence" not in cli("ledger", "evaluate", str(bare)).stdout
+    pooled = read_json(cli, "evaluate", str(bare))["pooled"]
+    assert (pooled["items"], pooled["brier"], pooled["accuracy"]) == (0, None, None)
 
 
 def test_files_that_are_not_right_are_refused_with_the_line(cli: Cli, tmp_path: Path) -> None:

@@ -205,6 +205,13 @@ def format_judge(found: JudgeStatistics) -> str:
 
 def dump_evaluation(found: Evaluation) -> dict[str, Any]:
     pooled = found.pooled
+    scores = {
+        "brier": pooled.brier,
+        "nll": pooled.nll,
+        "ece": pooled.ece,
+        "accuracy": pooled.accuracy,
+        "mean_confidence": pooled.mean_confidence,
+    }
     baselines = {"majority": found.majority, "best_single": found.best_single, "one_order": found.one_order}
     return {
         "items": found.items,
@@ -215,7 +222,7 @@ def dump_evaluation(found: Evaluation) -> dict[str, Any]:
                 "items": score.items,
                 "share": round_share(Fraction(score.items, found.items)),
                 "right": score.right,
-                "accuracy": round_share(Fraction(score.right, score.items)),
+                "accuracy": round_share(score.accuracy),
             }
             for label, score in found.labels.items()
         },
@@ -224,11 +231,7 @@ def dump_evaluation(found: Evaluation) -> dict[str, Any]:
         "baselines": {name: {"forced_accuracy": round_share(share)} for name, share in baselines.items()},
         "pooled": {
             "items": pooled.items,
-            "brier": round(pooled.brier, 4),
-            "nll": round(pooled.nll, 4),
-            "ece": round(pooled.ece, 4),
-            "accuracy": round(pooled.accuracy, 4),
-            "mean_confidence": round(pooled.mean_confidence, 4),
+            **{name: round(score, 4) if pooled.items else None for name, score in scores.items()},
             "bins": [
                 {
                     "low": one.low,
@@ -248,8 +251,9 @@ def format_evaluation(found: Evaluation) -> str:
     judges = format_count(len(found.weights), "judge")
     lines = [f"{format_count(found.items, 'item')}, {judges}.", "", "label        share  right"]
     for label, score in found.labels.items():
-        share, accuracy = score.items / found.items, score.right / score.items
-        lines.append(f"{label:<11} {share:>6.1%} {accuracy:>6.1%}  ({score.right} of {score.items})")
+        accuracy = "     -" if score.accuracy is None else f"{float(score.accuracy):>6.1%}"
+        told = f"{score.right} of {score.ahead}" if score.ahead else "no side is ahead"
+        lines.append(f"{label:<11} {score.items / found.items:>6.1%} {accuracy}  ({told})")
     shares = {
         "with a winner": found.coverage,
         "right, where no winner counts one half": found.forced_accuracy,

@@ -33,10 +33,16 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """Items with a label, and of these how many where the side ahead was right."""
+    """Items with a label, in how many of these a side was ahead, and in how many this side was right."""
 
     items: int = 0
+    ahead: int = 0
     right: int = 0
+
+    @property
+    def accuracy(self) -> Fraction | None:
+        """How often the side ahead was right; None where no item has one, as in a tie."""
+        return Fraction(self.right, self.ahead) if self.ahead else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,9 @@ def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
         gold = given[0].gold
         found = count_item(given, panel)
         before = labels.get(found.outcome, LabelScore())
-        labels[found.outcome] = LabelScore(before.items + 1, before.right + (found.ahead == gold))
+        labels[found.outcome] = LabelScore(
+            before.items + 1, before.ahead + bool(found.ahead), before.right + (found.ahead == gold)
+        )
         winner = found.ahead if found.outcome in ("decided", "leaning") else ""
         covered += bool(winner)
         best = max(panel.records.values(), key=lambda record: record.weight).judge

@@ -44,9 +44,9 @@ def test_labels_are_counted_over_all_judges_that_were_asked() -> None:
     found = evaluate(judgments)
     assert found.items == 3
     assert found.labels == {
-        "decided": LabelScore(1, 1),
-        "leaning": LabelScore(1, 0),  # the third judge was asked, and named no side
-        "contested": LabelScore(1, 0),
+        "decided": LabelScore(1, 1, 1),
+        "leaning": LabelScore(1, 1, 0),  # the third judge was asked, and named no side
+        "contested": LabelScore(1, 0, 0),
     }
     assert (found.forced_accuracy, found.coverage) == (Fraction(1, 2), Fraction(2, 3))
     assert found.weights == {
@@ -60,24 +60,24 @@ def test_labels_are_counted_over_all_judges_that_were_asked() -> None:
 def test_a_proven_judge_decides_alone_and_a_bad_one_does_not_hurt() -> None:
     judgments = [vote("1", "one/good", "aa"), vote("1", "two/bad", "bb")]
     records = {"one/good": GOOD, "two/bad": BAD}
-    assert evaluate(judgments[:1]).labels == {"leaning": LabelScore(1, 1)}
-    assert evaluate(judgments[:1], records).labels == {"decided": LabelScore(1, 1)}
-    assert evaluate(judgments).labels == {"contested": LabelScore(1, 0)}
-    assert evaluate(judgments, records).labels == {"decided": LabelScore(1, 1)}
+    assert evaluate(judgments[:1]).labels == {"leaning": LabelScore(1, 1, 1)}
+    assert evaluate(judgments[:1], records).labels == {"decided": LabelScore(1, 1, 1)}
+    assert evaluate(judgments).labels == {"contested": LabelScore(1, 0, 0)}
+    assert evaluate(judgments, records).labels == {"decided": LabelScore(1, 1, 1)}
     assert evaluate(judgments, records).weights["two/bad"] == 0
 
 
 def test_an_item_that_was_read_once_is_at_most_leaning() -> None:
     once = [vote("1", "one/good", "a")]
-    assert evaluate(once, {"one/good": GOOD}).labels == {"leaning": LabelScore(1, 1)}
+    assert evaluate(once, {"one/good": GOOD}).labels == {"leaning": LabelScore(1, 1, 1)}
 
 
 def test_judges_of_one_family_are_fewer_voices() -> None:
     names = ("p", "q")
     apart = [vote("1", name, "aa") for name in names]
     related = [vote("1", name, "aa", family="kin") for name in names]
-    assert evaluate(apart).labels == {"decided": LabelScore(1, 1)}
-    assert evaluate(related).labels == {"leaning": LabelScore(1, 1)}
+    assert evaluate(apart).labels == {"decided": LabelScore(1, 1, 1)}
+    assert evaluate(related).labels == {"leaning": LabelScore(1, 1, 1)}
 
 
 def test_baselines_are_a_majority_the_best_judge_and_one_order() -> None:
