@@ -83,7 +83,8 @@ def show(settings: Settings, as_json: bool) -> None:
         click.echo(format_judge(found))
     if not judges:
         click.echo(
-            "The ledger is empty: no outcome was recorded. `counterpoint ledger settle` records one.",
+            "The ledger is empty: no judge that is rated has voted in a debate with an outcome. The embedded model, "
+            "fakes such as `scripted` and `caller` are not rated. `counterpoint ledger settle` records an outcome.",
             err=True,
         )
     elif calibration["items"]:
