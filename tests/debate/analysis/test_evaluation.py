@@ -62,7 +62,10 @@ def test_a_proven_judge_decides_alone_and_a_bad_one_does_not_hurt() -> None:
     records = {"one/good": GOOD, "two/bad": BAD}
     assert evaluate(judgments[:1]).labels == {"leaning": LabelScore(1, 1, 1)}
     assert evaluate(judgments[:1], records).labels == {"decided": LabelScore(1, 1, 1)}
-    assert evaluate(judgments).labels == {"contested": LabelScore(1, 0, 0)}
+    tied = evaluate(judgments).labels
+    assert tied == {"contested": LabelScore(1, 0, 0)}
+    assert tied["contested"].accuracy is None
+    assert evaluate(judgments[:1]).labels["leaning"].accuracy == 1
     assert evaluate(judgments, records).labels == {"decided": LabelScore(1, 1, 1)}
     assert evaluate(judgments, records).weights["two/bad"] == 0
 
