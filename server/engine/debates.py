@@ -29,7 +29,7 @@ from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round
-from server.debate.rules.schedule import find_models
+from server.debate.rules.seats import find_models
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.errors import translate_storage_errors

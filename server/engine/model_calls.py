@@ -27,7 +27,7 @@ from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
-from server.debate.rules.schedule import find_models, find_own_models, find_tools
+from server.debate.rules.seats import find_models, find_own_models, find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.engine.turnstile import Turnstile
 from server.models import ModelError, OnText, Request

@@ -11,10 +11,10 @@ from typing import Literal
 from server.debate.arguments.points import has_said
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import CALLER, find_block
 from server.debate.facts.events import Balloted, BlockEnded, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
-from server.debate.facts.state import Debate, find_block, replace
+from server.debate.facts.state import Debate, replace
 from server.debate.votes.families import family
 
 SURE = Fraction(9, 10)

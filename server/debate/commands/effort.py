@@ -32,22 +32,18 @@ from server.debate.facts.config import (
     Phase,
     PresetOption,
     Price,
+    count_passes,
 )
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate, count_passes, judge_seats
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.budget import (
     count_expected_answers,
     count_model_seats,
     estimate_next_call,
     list_phase_answers,
 )
-from server.debate.rules.schedule import (
-    current_model,
-    expects_closing_round,
-    find_models,
-    seat_models,
-    verdict_source,
-)
+from server.debate.rules.schedule import expects_closing_round, verdict_source
+from server.debate.rules.seats import current_model, find_models, seat_models
 from server.debate.votes.families import family
 
 ANSWER_TOKENS = (100, 400)

@@ -23,8 +23,8 @@ from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
-from server.debate.rules.quorum import build_fallback_round_plan, find_quorum_shortfall
-from server.debate.rules.schedule import seat_models
+from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
+from server.debate.rules.seats import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
 
 FORKED = "forked"

@@ -18,7 +18,8 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, clean_line, format_count
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
 from server.debate.rules.decide import find_budget_shortfall, is_unattended
-from server.debate.rules.schedule import candidate_models, find_voters, seat_models
+from server.debate.rules.schedule import find_voters
+from server.debate.rules.seats import candidate_models, seat_models
 from server.debate.rules.transitions import replay
 from server.debate.rules.windows import describe_misfit, estimate_prompt
 

@@ -22,7 +22,8 @@ from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
-from server.debate.rules.schedule import count_turns, find_models
+from server.debate.rules.schedule import count_turns
+from server.debate.rules.seats import find_models
 from server.debate.rules.windows import (
     ANSWER_TOKENS,
     CHARACTERS_PER_TOKEN,

@@ -45,22 +45,20 @@ from server.debate.facts.config import (
     Price,
     Window,
     check_prices_known,
+    count_passes,
+    seat_kind,
 )
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import label_debaters
 from server.debate.facts.quoting import disarm_markup
-from server.debate.facts.state import Debate, count_passes, seat_kind
+from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall, pays_for_all
-from server.debate.rules.schedule import (
-    find_models,
-    find_seat_prompt,
-    find_voters,
-    seat_models,
-)
+from server.debate.rules.schedule import find_voters
+from server.debate.rules.seats import find_models, find_seat_prompt, seat_models
 from server.debate.rules.windows import find_misfits
 from server.debate.schemas.output_schema import check_schema
 

@@ -1,7 +1,7 @@
 """The parts of a setup: seats, phases, limits, prices, and what is known of the judges."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Literal
@@ -56,6 +56,20 @@ MAX_PROMPT_LENGTH = 8_000
 MODERATOR, REFEREE, OBSERVER = "moderator", "referee", "observer"
 SYNTHESIZER, FRAMER, READER = "synthesizer", "framer", "reader"
 """Seats besides those of debaters and judges ("judge 1", …)."""
+
+JUDGE_PREFIX = "judge "
+
+
+def seat_kind(seat: str) -> AnySeatKind:
+    officers: dict[str, AnySeatKind] = {
+        FRAMER: "framer",
+        READER: "reader",
+        MODERATOR: "moderator",
+        REFEREE: "referee",
+        OBSERVER: "observer",
+        SYNTHESIZER: "synthesizer",
+    }
+    return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
 
 
 class Debater(Fact):
@@ -221,6 +235,22 @@ class Phase(Fact):
     @property
     def is_judgment(self) -> bool:
         return self.participants == "judges" and self.wants != "ballot"
+
+
+def find_block(phases: Sequence[Phase], phase: Phase) -> tuple[Phase, ...]:
+    """The phases that are repeated together with this one; () where it is in no block."""
+    names = [each.name for each in phases]
+    here = names.index(phase.name)
+    for end, last in enumerate(phases):
+        if last.block and (start := names.index(last.block.first)) <= here <= end:
+            return tuple(phases[start : end + 1])
+    return ()
+
+
+def count_passes(phases: Sequence[Phase], phase: Phase) -> int:
+    """How often a phase is held at most because of its block."""
+    block = find_block(phases, phase)
+    return block[-1].block.limit if block and block[-1].block else 1
 
 
 class Limits(Fact):

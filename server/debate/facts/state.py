@@ -1,6 +1,6 @@
 """The debate so far, folded from its events by `rules.transitions`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property, wraps
@@ -12,13 +12,9 @@ from server.debate.facts import interventions as changes
 from server.debate.facts.answers import MESSAGE_SLOT, Observed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
-    FRAMER,
-    MODERATOR,
-    OBSERVER,
+    JUDGE_PREFIX,
     READER,
-    REFEREE,
     SYNTHESIZER,
-    AnySeatKind,
     Breakpoint,
     Debater,
     Limits,
@@ -33,8 +29,6 @@ TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | events.Audited | 
 """What prompts show of a round."""
 
 T = TypeVar("T")
-
-JUDGE_PREFIX = "judge "
 
 
 @dataclass(frozen=True)
@@ -360,39 +354,11 @@ def find_phase(setup: Opened, name: str) -> Phase:
     return next(phase for phase in setup.phases if phase.name == name)
 
 
-def find_block(phases: Sequence[Phase], phase: Phase) -> tuple[Phase, ...]:
-    """The phases that are repeated together with this one; () where it is in no block."""
-    names = [each.name for each in phases]
-    here = names.index(phase.name)
-    for end, last in enumerate(phases):
-        if last.block and (start := names.index(last.block.first)) <= here <= end:
-            return tuple(phases[start : end + 1])
-    return ()
-
-
-def count_passes(phases: Sequence[Phase], phase: Phase) -> int:
-    """How often a phase is held at most because of its block."""
-    block = find_block(phases, phase)
-    return block[-1].block.limit if block and block[-1].block else 1
-
-
 def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
     """The seats that a phase asks, in the order declared."""
     debaters = tuple(debater.name for debater in setup.debaters)
     seats = {"debaters": debaters, "judges": judge_seats(setup), "synthesizer": (SYNTHESIZER,)}
     return seats[phase.participants]
-
-
-def seat_kind(seat: str) -> AnySeatKind:
-    officers: dict[str, AnySeatKind] = {
-        FRAMER: "framer",
-        READER: "reader",
-        MODERATOR: "moderator",
-        REFEREE: "referee",
-        OBSERVER: "observer",
-        SYNTHESIZER: "synthesizer",
-    }
-    return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
 
 
 def judge_seats(setup: Opened) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.material import render_direct_messages
 from server.debate.rules.decide import Call
-from server.debate.rules.schedule import current_model
+from server.debate.rules.seats import current_model
 
 
 def list_ballot_positions(debate: Debate, call: Call) -> list[str]:

@@ -50,7 +50,8 @@ from server.debate.prompts.transcript import (
 from server.debate.rules.advance import find_talk_end, is_in_moderated_block, next_phase
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
-from server.debate.rules.schedule import find_seat_prompt, find_tools, may_send, slot_failures
+from server.debate.rules.schedule import may_send, slot_failures
+from server.debate.rules.seats import find_seat_prompt, find_tools
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""

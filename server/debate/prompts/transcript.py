@@ -15,7 +15,7 @@ from server.debate.documents.digests import render_digest
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.documents.sections import describe_section
 from server.debate.documents.sources import Source, list_sources
-from server.debate.facts.config import Debater, Phase
+from server.debate.facts.config import Debater, Phase, seat_kind
 from server.debate.facts.events import (
     Audited,
     DefaultPlanUsed,
@@ -29,7 +29,7 @@ from server.debate.facts.events import (
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import SECOND_READING, relabel, side_labels
 from server.debate.facts.quoting import quote_inline, quote_verbatim
-from server.debate.facts.state import Debate, TranscriptEvent, seat_kind
+from server.debate.facts.state import Debate, TranscriptEvent
 from server.debate.facts.text import clean_line
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call

@@ -17,7 +17,7 @@ from server.debate.replies.interpret import DECIDING_TASKS
 from server.debate.replies.votes import compute_margin, rank
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Ask, Call, decide, pending_calls
-from server.debate.rules.schedule import find_tools
+from server.debate.rules.seats import find_tools
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 

@@ -30,7 +30,8 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import is_label, label_debaters
 from server.debate.facts.text import clean
-from server.debate.rules.schedule import find_models, find_voters, seat_models
+from server.debate.rules.schedule import find_voters
+from server.debate.rules.seats import find_models, seat_models
 from server.debate.rules.verdict import COUNTING_RULES
 from server.debate.schemas.output_schema import check_schema
 

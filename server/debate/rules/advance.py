@@ -19,7 +19,7 @@ from server.debate.documents.passages import build_passages, find_passage_proble
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Vote
 from server.debate.facts.causes import EndCause
-from server.debate.facts.config import Phase
+from server.debate.facts.config import Phase, find_block
 from server.debate.facts.events import (
     BlockEnded,
     CodeEvent,
@@ -35,9 +35,10 @@ from server.debate.facts.events import (
     RoundOpened,
 )
 from server.debate.facts.interventions import RoundsExtended, TalkConcluded
-from server.debate.facts.state import Debate, find_block, find_phase, phase_seats, replace
+from server.debate.facts.state import Debate, find_phase, phase_seats, replace
 from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
-from server.debate.rules.schedule import seat_models, verdict_source
+from server.debate.rules.schedule import verdict_source
+from server.debate.rules.seats import seat_models
 from server.debate.rules.verdict import build_verdict_events
 from server.debate.votes.counting import Count, count_votes
 

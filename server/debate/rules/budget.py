@@ -25,15 +25,15 @@ from server.debate.facts.config import (
     READER,
     REFEREE,
     Phase,
+    count_passes,
 )
 from server.debate.facts.escalation import Spent
 from server.debate.facts.events import Opened, PhaseEntered
-from server.debate.facts.state import Debate, count_passes, find_phase, once, phase_seats
+from server.debate.facts.state import Debate, find_phase, once, phase_seats
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
     count_turns,
-    current_model,
     expects_closing_round,
     is_open,
     judge_slots,
@@ -41,6 +41,7 @@ from server.debate.rules.schedule import (
     round_slots,
     verdict_source,
 )
+from server.debate.rules.seats import current_model
 from server.debate.rules.windows import estimate_prompt
 
 DEFAULT_OUTPUT_TOKENS = 400

@@ -46,7 +46,6 @@ from server.debate.rules.advance import (
     find_talk_end,
     next_phase,
 )
-from server.debate.rules.breakpoints import NextStep, find_breakpoint_pause
 from server.debate.rules.budget import (
     MIN_CALL_SECONDS,
     NO_DEADLINE,
@@ -62,22 +61,17 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.escalation import Mirror, find_escalation
 from server.debate.rules.framing import build_default_positions
-from server.debate.rules.quorum import (
+from server.debate.rules.pauses import (
+    NextStep,
     build_fallback_round_plan,
     build_unheard_pause,
     compute_quorum,
+    find_breakpoint_pause,
     find_quorum_shortfall,
     find_unheard,
 )
-from server.debate.rules.schedule import (
-    Slot,
-    current_model,
-    final_closing_slots,
-    find_seat_prompt,
-    open_slots,
-    seat_models,
-    slot_failures,
-)
+from server.debate.rules.schedule import Slot, final_closing_slots, open_slots, slot_failures
+from server.debate.rules.seats import current_model, find_seat_prompt, seat_models
 from server.debate.rules.transitions import replay
 
 

@@ -39,10 +39,8 @@ from server.debate.rules.budget import (
     compute_spending,
 )
 from server.debate.rules.panel import compute_judge_vote, list_mirrored_names
-from server.debate.rules.schedule import (
-    find_own_models,
-    verdict_source,
-)
+from server.debate.rules.schedule import verdict_source
+from server.debate.rules.seats import find_own_models
 from server.debate.rules.verdict import count_panel
 
 JUDGES_AT_A_TIME = 2

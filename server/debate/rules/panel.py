@@ -12,7 +12,8 @@ from server.debate.facts.config import LedgerExtract
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.state import Debate, judge_seats, once
-from server.debate.rules.schedule import candidate_models, current_model, verdict_source
+from server.debate.rules.schedule import verdict_source
+from server.debate.rules.seats import candidate_models, current_model
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voting import (
     SYNTHESIS,

@@ -61,22 +61,21 @@ from server.debate.facts.interventions import (
     TurnRetracted,
 )
 from server.debate.facts.state import Debate, RoundPlan, phase_seats, replace
-from server.debate.rules import breakpoints, escalation, framing
+from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
     FRAMING_SLOT,
     REPAIRABLE_CAUSES,
     Slot,
-    current_model,
     final_closing_slots,
     find_message_problem,
     has_final_failure,
     is_exhausted,
     open_slots,
-    seat_models,
     slot_failures,
     verdict_source,
 )
+from server.debate.rules.seats import current_model, seat_models
 from server.debate.rules.verdict import build_verdict_events
 
 
@@ -136,11 +135,11 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case InterventionFact():
             return apply_intervention(debate, event)
         case Paused():
-            check_fits(breakpoints.find_pause_problem(debate, event))
-            return breakpoints.pause(debate, event)
+            check_fits(pauses.find_pause_problem(debate, event))
+            return pauses.pause(debate, event)
         case Resumed():
             check(debate.paused is not None, "it is not paused")
-            return replace(breakpoints.go_on(debate), round_failures=(), failed_models=frozenset())
+            return replace(pauses.go_on(debate), round_failures=(), failed_models=frozenset())
         case Ended():
             decided = debate.verdict is not None or not verdict_source(debate.setup)
             check(event.ending == "truncated" or decided, "concluded without a verdict")
@@ -287,7 +286,7 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
         check_fits(framing.find_revision_problem(debate, event))
         return replace(after, setup=framing.revise_positions(debate.setup, event))
     if isinstance(event, TalkConcluded):
-        return breakpoints.go_on(after)
+        return pauses.go_on(after)
     if isinstance(event, TurnRetracted):
         active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - debate.retracted_turns
         check((event.seat, event.turn_round, event.slot_index) in active, "there is no such turn")

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from server.debate.documents.digests import count_digest_characters
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, once
-from server.debate.rules.schedule import count_turns, find_models
+from server.debate.rules.schedule import count_turns
+from server.debate.rules.seats import find_models
 
 CHARACTERS_PER_TOKEN = 4
 

@@ -13,7 +13,8 @@ from server.debate.facts.events import Event, Failed, SlotEvent
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import pending_calls
-from server.debate.rules.schedule import build_slot_groups, seat_models
+from server.debate.rules.schedule import build_slot_groups
+from server.debate.rules.seats import seat_models
 
 AnswerKey = tuple[int, str, int]  # round, seat, slot index
 

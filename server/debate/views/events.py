@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.answers import MESSAGE_SLOT
+from server.debate.facts.config import seat_kind
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
@@ -19,8 +20,8 @@ from server.debate.facts.events import (
     Resumed,
 )
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
-from server.debate.facts.state import Debate, seat_kind
-from server.debate.rules.schedule import current_model, seat_models
+from server.debate.facts.state import Debate
+from server.debate.rules.seats import current_model, seat_models
 from server.debate.views.blind import find_blind_answers, find_private_ballots, is_blind
 from server.debate.views.state import StoredDebate
 

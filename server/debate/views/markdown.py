@@ -9,11 +9,11 @@ from server.debate.ballots.report import describe_ballot, describe_ballot_event,
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import Debater, SeatKind
+from server.debate.facts.config import Debater, SeatKind, seat_kind
 from server.debate.facts.interventions import InstructionGiven, PositionsRevised, TextIntervention
 from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
-from server.debate.facts.state import Debate, RoundPlan, seat_kind
+from server.debate.facts.state import Debate, RoundPlan
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.decide import status

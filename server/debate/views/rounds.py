@@ -20,10 +20,11 @@ from server.debate.facts.config import (
     SYNTHESIZER,
     Fact,
     SeatKind,
+    seat_kind,
 )
-from server.debate.facts.state import Debate, judge_seats, seat_kind
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.decide import Call, is_round_over, pending_calls
-from server.debate.rules.schedule import current_model
+from server.debate.rules.seats import current_model
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.names import name_debate
 from server.debate.views.state import Turn, count_failures, is_visible, shows_marks, sum_usage, visible_turns

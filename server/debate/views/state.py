@@ -14,11 +14,11 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import CALLER, AnySeatKind, Debater
+from server.debate.facts.config import CALLER, AnySeatKind, Debater, seat_kind
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate, judge_seats, seat_kind
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES

@@ -9,14 +9,15 @@ from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.evidence import describe_lost_quotes
 from server.debate.documents.reading import describe_reading, list_reading_cautions
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
-from server.debate.facts.config import CALLER, AnySeatKind
+from server.debate.facts.config import CALLER, AnySeatKind, seat_kind
 from server.debate.facts.events import Failed, Opened, PositionsFramed, RoundOpened, Spoke, Usage
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate, seat_kind
+from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_answers
-from server.debate.rules.quorum import join_seats
-from server.debate.rules.schedule import candidate_models, has_final_failure, seat_models, verdict_source
+from server.debate.rules.pauses import join_seats
+from server.debate.rules.schedule import has_final_failure, verdict_source
+from server.debate.rules.seats import candidate_models, seat_models
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.views.names import name_debate
 from server.debate.views.progress import format_seats

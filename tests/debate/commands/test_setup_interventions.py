@@ -14,7 +14,7 @@ from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.facts.state import judge_seats
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, pending_calls
-from server.debate.rules.schedule import current_model
+from server.debate.rules.seats import current_model
 from server.debate.rules.transitions import IllegalEvent, apply
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript

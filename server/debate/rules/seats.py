@@ -1,0 +1,90 @@
+"""Who sits in a debate beside its positions: the models, prompts and tools of its seats."""
+
+from typing import assert_never
+
+from server.debate.facts.config import (
+    CALLER,
+    FRAMER,
+    MODERATOR,
+    OBSERVER,
+    READER,
+    REFEREE,
+    SYNTHESIZER,
+    Moderator,
+    Officer,
+    seat_kind,
+)
+from server.debate.facts.events import Opened, Task
+from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.state import Debate, judge_seats, once
+
+
+def seat_models(setup: Opened) -> dict[str, str]:
+    """The model of every seat in the setup."""
+    models = {debater.name: debater.model for debater in setup.debaters}
+    models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
+    officers = {READER: setup.reader, FRAMER: setup.framer, **find_officers(setup)}
+    return models | {name: officer.model for name, officer in officers.items() if officer}
+
+
+def find_officers(setup: Opened) -> dict[str, Moderator | Officer | None]:
+    """The seats beside debaters and judges while the debate is held, by name."""
+    return {
+        MODERATOR: setup.moderator,
+        REFEREE: setup.referee,
+        OBSERVER: setup.observer,
+        SYNTHESIZER: setup.synthesizer,
+    }
+
+
+def find_seat_prompt(setup: Opened, seat: str) -> tuple[str, bool]:
+    """(the prompt that the set-up gives a seat or "", whether it replaces the steps of its task) (C14, C19)."""
+    if debater := next((one for one in setup.debaters if one.name == seat), None):
+        return debater.system_prompt, debater.replaces_task
+    if seat in (FRAMER, READER):
+        return "", False
+    owner = find_officers(setup).get(seat) or setup.judges
+    return owner.prompt, owner.replaces_task
+
+
+def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
+    """The research servers that a seat may use for an answer: debaters to argue, the moderator to open a round."""
+    match kind := seat_kind(seat):
+        case "debaters":
+            return next(d.tools for d in setup.debaters if d.name == seat) if task == "argument" else ()
+        case "judges":
+            return setup.judges.tools
+        case "moderator":
+            return setup.moderator.tools if setup.moderator and task == "opening" else ()
+        case "referee" | "observer" | "synthesizer":
+            officer = find_officers(setup)[seat]
+            return officer.tools if officer else ()
+        case "framer" | "reader":
+            return ()
+        case _:
+            assert_never(kind)
+
+
+def find_models(setup: Opened) -> tuple[str, ...]:
+    """Every model that a seat has, or may get with the positions that are to be named."""
+    later = setup.framer.models if setup.framer else ()
+    return tuple(dict.fromkeys((*seat_models(setup).values(), *later, *setup.judges.reserve)))
+
+
+@once
+def find_own_models(debate: Debate) -> dict[str, str]:
+    """The model of every seat, replacements included."""
+    replaced = {made.seat: made.model for made in debate.find_interventions(ModelReplaced)}
+    return seat_models(debate.setup) | replaced
+
+
+def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
+    """The models of a seat in the order of preference. A seat of the caller has no fallback models."""
+    own = find_own_models(debate)[seat]
+    return (own,) if own == CALLER else tuple(dict.fromkeys((own, *debate.setup.fallback_models)))
+
+
+def current_model(debate: Debate, seat: str) -> str:
+    """The first model of a seat that has not failed, or its own where all have."""
+    models = candidate_models(debate, seat)
+    return next((model for model in models if (seat, model) not in debate.failed_models), models[0])
