@@ -220,11 +220,14 @@ class Journal(Ledger, Protocol):
     async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
         """Seal a head, if it still has this number. Returns whether it has."""
 
-    async def find_receipt(self, stream: str) -> str:
-        """The text that was kept for a stream; "" for none."""
+    async def find_text(self, stream: str, name: str) -> str:
+        """The text that was kept beside a stream under this name; "" for none."""
 
-    async def keep_receipt(self, stream: str, text: str, *, instead_of: str = "") -> str:
-        """Keep a text for a stream, unless another than `instead_of` is kept. Returns the one that is kept now."""
+    async def keep_text(self, stream: str, name: str, text: str, *, instead_of: str = "") -> str:
+        """Keep a text beside a stream, unless another than `instead_of` is kept under this name.
+
+        Returns the one that is kept now; "" where there is no such stream.
+        """
 
     async def find(
         self,

@@ -30,6 +30,9 @@ PROVES = (
     "answers (models sign nothing), nor that the verdict is right."
 )
 
+RECEIPT = "receipt"
+"""The name under which the envelope of a debate is kept."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -45,7 +48,7 @@ async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     """The receipt of a debate as it is kept, made now if there is none. Raises StorageUnavailableError."""
     journal = manager.store.journal
     with translate_storage_errors():
-        text = await journal.find_receipt(snapshot.id)
+        text = await journal.find_text(snapshot.id, RECEIPT)
     return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
 
 
@@ -59,7 +62,7 @@ async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     sign = partial(sign_receipt, manager, snapshot)
     envelope = await to_thread.run_sync(sign, limiter=manager.signing_limiter)
     with translate_storage_errors():
-        kept = await manager.store.journal.keep_receipt(snapshot.id, json.dumps(envelope))
+        kept = await manager.store.journal.keep_text(snapshot.id, RECEIPT, json.dumps(envelope))
         return Receipt(json.loads(kept))
 
 

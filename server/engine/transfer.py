@@ -29,7 +29,7 @@ from server.debate.views.verdict import build_result
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.receipts import check_receipt, find_receipt
+from server.engine.receipts import RECEIPT, check_receipt, find_receipt
 from storage.chain import verify_links
 from storage.journal import DamagedStreamError, DivergenceError, Entry
 
@@ -135,7 +135,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
         try:
             restored = await manager.store.restore(imported.debate_id, entries, debate)
             if envelope is not None:
-                await manager.store.journal.keep_receipt(verified.id, json.dumps(envelope))
+                await manager.store.journal.keep_text(verified.id, RECEIPT, json.dumps(envelope))
             return restored  # noqa: TRY300  (all of it may raise)
         except DivergenceError as error:
             raise InvalidRequestError(

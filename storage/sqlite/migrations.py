@@ -104,9 +104,17 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         """,
         "create index outbox_by_queue on outbox (reader, queue, number)",
     ),
-    "m003_seals_and_receipts": (
+    "m003_seals_and_kept_texts": (
         "alter table stream add column seal text not null default ''",
-        "create table receipt (stream text primary key, text text not null) strict",
+        # `name`: what the text is: the receipt of a debate, the end of a wait for it.
+        """
+        create table kept_text (
+            stream text not null,
+            name text not null,
+            text text not null,
+            primary key (stream, name)
+        ) strict, without rowid
+        """,
     ),
     "m004_ledger": CREATE_LEDGER,
 }

@@ -1,14 +1,20 @@
-"""Seals of heads, and receipts, in the journal's SQLite file. What they say is not for the journal to know."""
+"""Seals of heads, and texts kept beside streams, in the journal's SQLite file.
+
+What they say is not for the journal to know.
+"""
 
 from storage.database import Database
 
 SET_SEAL = "update stream set seal = ? where name = ? and seq = ? returning seq"
 
-KEEP_RECEIPT = """
-insert into receipt (stream, text) select ?1, ?2 where exists (select 1 from stream where name = ?1)
-on conflict (stream) do update set text = excluded.text where receipt.text = ?3
+KEEP_TEXT = """
+insert into kept_text (stream, name, text)
+select ?1, ?2, ?3 where exists (select 1 from stream where name = ?1)
+on conflict (stream, name) do update set text = excluded.text where kept_text.text = ?4
 returning text
 """
+
+FIND_TEXT = "select text from kept_text where stream = ? and name = ?"
 
 
 class SqliteSeals:
@@ -17,10 +23,10 @@ class SqliteSeals:
     async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
         return bool(await self._db.writer.fetch_all(SET_SEAL, seal, stream, seq))
 
-    async def find_receipt(self, stream: str) -> str:
-        rows = await self._db.reader.fetch_all("select text from receipt where stream = ?", stream)
+    async def find_text(self, stream: str, name: str) -> str:
+        rows = await self._db.reader.fetch_all(FIND_TEXT, stream, name)
         return str(rows[0][0]) if rows else ""
 
-    async def keep_receipt(self, stream: str, text: str, *, instead_of: str = "") -> str:
-        rows = await self._db.writer.fetch_all(KEEP_RECEIPT, stream, text, instead_of)
-        return str(rows[0][0]) if rows else await self.find_receipt(stream)
+    async def keep_text(self, stream: str, name: str, text: str, *, instead_of: str = "") -> str:
+        rows = await self._db.writer.fetch_all(KEEP_TEXT, stream, name, text, instead_of)
+        return str(rows[0][0]) if rows else await self.find_text(stream, name)

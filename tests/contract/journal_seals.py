@@ -1,4 +1,4 @@
-"""What every journal must do with the seals of heads, and with receipts."""
+"""What every journal must do with the seals of heads, and with texts that are kept beside streams."""
 
 import pytest
 
@@ -44,13 +44,21 @@ class SealContract:
         assert await journal.set_seal("s", 2, "two")
         assert await read_seal(journal) == (2, "two")
 
-    async def test_the_first_receipt_is_kept(self, journal: Journal) -> None:
+    async def test_the_first_text_of_a_name_is_kept(self, journal: Journal) -> None:
         await append_entries(journal, "s", 0, {})
-        assert await journal.find_receipt("s") == ""
-        assert await journal.keep_receipt("s", "one") == "one"
-        assert await journal.keep_receipt("s", "two") == "one"
-        assert await journal.keep_receipt("s", "two", instead_of="one") == "two"
-        assert await journal.find_receipt("s") == "two"
+        assert await journal.find_text("s", "receipt") == ""
+        assert await journal.keep_text("s", "receipt", "one") == "one"
+        assert await journal.keep_text("s", "receipt", "two") == "one"
+        assert await journal.keep_text("s", "receipt", "two", instead_of="one") == "two"
+        assert await journal.find_text("s", "receipt") == "two"
 
-    async def test_there_is_no_receipt_of_what_is_not_there(self, journal: Journal) -> None:
-        assert await journal.keep_receipt("s", "one") == ""
+    async def test_each_stream_and_name_has_a_text_of_its_own(self, journal: Journal) -> None:
+        for stream in ("s", "t"):
+            await append_entries(journal, stream, 0, {})
+        await journal.keep_text("s", "receipt", "one")
+        assert await journal.keep_text("s", "other", "two") == "two"
+        assert await journal.find_text("t", "receipt") == ""
+        assert await journal.find_text("s", "receipt") == "one"
+
+    async def test_no_text_is_kept_beside_what_is_not_there(self, journal: Journal) -> None:
+        assert await journal.keep_text("s", "receipt", "one") == ""

@@ -199,7 +199,7 @@ async def test_debates_on_read_only_media_can_be_read_and_nothing_else(
 def drop_receipts(path: str) -> None:
     """As after a process that died between the end of a debate and its signature."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("delete from receipt")
+        connection.execute("delete from kept_text")
         connection.commit()
         connection.execute("pragma wal_checkpoint(truncate)")
 

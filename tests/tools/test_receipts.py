@@ -35,7 +35,7 @@ SEED = "33" * 32
 
 def count_receipts(database: str) -> int:
     with closing(sqlite3.connect(database)) as raw:
-        return int(raw.execute("select count(*) from receipt").fetchone()[0])
+        return int(raw.execute("select count(*) from kept_text").fetchone()[0])
 
 
 def execute(database: str, sql: str) -> None:
@@ -97,7 +97,7 @@ async def test_one_that_was_not_made_at_the_end_is_made_when_it_is_read(database
     async with open_engine(database, ScriptedModel()) as manager:
         snapshot = await run_debate(manager)
         made = await find_receipt(manager, snapshot)
-    execute(database, "delete from receipt")
+    execute(database, "delete from kept_text")
     async with open_engine(database, ScriptedModel()) as manager:
         assert await find_receipt(manager, await manager.load(snapshot.id)) == made
 
@@ -107,7 +107,7 @@ async def test_a_receipt_that_cannot_be_kept_is_logged_and_stops_nothing(
 ) -> None:
     caplog.set_level(logging.INFO, "server.engine.receipts")
     async with open_engine(database, ScriptedModel()) as manager:
-        execute(database, "alter table receipt rename to gone")
+        execute(database, "alter table kept_text rename to gone")
         snapshot = await run_debate(manager)
         with anyio.fail_after(5):
             while f"The receipt of debate {snapshot.id} cannot be made now" not in caplog.text:
@@ -129,7 +129,7 @@ async def test_a_receipt_that_was_altered_in_the_database_is_told(
     async with open_engine(database, ScriptedModel()) as manager:
         snapshot = await run_debate(manager)
         await find_receipt(manager, snapshot)
-        execute(database, f"update receipt set text = '{text}'")  # noqa: S608
+        execute(database, f"update kept_text set text = '{text}'")  # noqa: S608
         assert (await find_receipt(manager, snapshot)).problem == problem
 
 
