@@ -258,6 +258,11 @@ BUILT: dict[str, str] = {
         "installed, the program owns one top-level name and meets no other project's server or storage; own "
         "models come by entry point"
     ),
+    "N31": (
+        "ready to publish: uvx counterpoint-mcp, server.json, MCP bundle, container image, install for every "
+        "common client, deep links"
+    ),
+    "N16": "one-line install for the common clients, MCP bundle, registry manifest",
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
@@ -271,7 +276,6 @@ PARTLY: dict[str, str] = {
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
         "results; the tasks extension and other questions to a person come later"
     ),
-    "N16": "one-line install for the common clients; the MCP bundle and the registry manifest come later",
     "D12": (
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
         "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"
@@ -285,10 +289,6 @@ PLANNED: dict[str, str] = {
     "N30": (
         "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "
         "threat model, troubleshooting by error text"
-    ),
-    "N31": (
-        "ready to publish: uvx counterpoint-mcp, server.json, MCP bundle, container image, install for every "
-        "common client, deep links"
     ),
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D18": (
