@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from server.debate.arguments.points import Point, list_points
+from server.debate.arguments.points import Point, list_points, split_turn
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
 from server.debate.facts.labels import is_label, side_labels
-from server.debate.facts.state import Debate, once
+from server.debate.facts.state import Debate, by_round
 
 Relation = Literal["supports", "attacks", "undercuts", "repeats", "concedes", "cites"]
 """`undercuts`: even if it is true, it does not show what it is to show. `cites`: named, and no more said of it."""
@@ -144,11 +144,13 @@ def name_seats(debate: Debate, reading: int = 1) -> dict[str, str]:
     return {**{name: name for name in debate.names}, **{label: name for name, label in labels.items()}}
 
 
-@once
-def find_citations(debate: Debate) -> dict[Citation, Citations]:
+@by_round
+def find_citations(debate: Debate, round_number: int) -> dict[Citation, Citations]:
     """What each point cites, by its id. What a debater had not read when it wrote does not exist for it."""
     points, seats = list_points(debate), name_seats(debate)
-    return {point.id: find_point_citations(debate, point, points, seats) for point in points.values()}
+    turns = debate.transcript_turns(round_number)
+    said = (point for turn in turns for point in split_turn(debate, turn).points)
+    return {point.id: find_point_citations(debate, point, points, seats) for point in said}
 
 
 def find_point_citations(

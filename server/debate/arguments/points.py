@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, get_args
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
 from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate, once
+from server.debate.facts.state import Debate, by_round
 
 PointKind = Literal["fact", "value", "forecast"]
 
@@ -182,11 +182,10 @@ def compile_marks() -> re.Pattern[str]:
     return re.compile(rf"(?:{at_start}|{inline}){_MARK_END}", re.MULTILINE | re.IGNORECASE)
 
 
-@once
-def list_points(debate: Debate) -> dict[Citation, Point]:
+@by_round
+def list_points(debate: Debate, round_number: int) -> dict[Citation, Point]:
     """All points by id, those of retracted turns included, in the order of rounds and of reading."""
-    rounds = range(1, debate.round + 1)
-    turns = (turn for number in rounds for turn in debate.transcript_turns(number))
+    turns = debate.transcript_turns(round_number)
     return {point.id: point for turn in turns for point in split_turn(debate, turn).points}
 
 

@@ -6,8 +6,8 @@ right one, so that none of them ever moves how sure a verdict is.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -16,7 +16,7 @@ from server.debate.arguments.points import list_points
 from server.debate.ballots.convergence import find_share, measure_movement
 from server.debate.ballots.waves import MIN_ROUNDS
 from server.debate.documents.marks import check_quotes
-from server.debate.facts.beliefs import HollowPattern, Signal, SignalName, format_share
+from server.debate.facts.beliefs import Citation, HollowPattern, Signal, SignalName, format_share
 from server.debate.facts.events import Balloted
 from server.debate.facts.state import Debate, once
 from server.debate.votes.families import family
@@ -144,13 +144,13 @@ def is_unexplained(before: Balloted, after: Balloted) -> bool:
 
 def measure_news(debate: Debate) -> Measured:
     """How little was new in the rounds in which agreement rose: one less the share of voters who name a new point."""
-    named = asked = rounds = 0
+    named = asked = 0
     latest = {name: cast[0] for name, cast in list_ballots(debate).items() if cast[0].wave == "blind"}
-    for number in range(1, debate.round + 1):
-        cast = [b for b in debate.round_ballots(number) if b.wave == "round" and b.informative]
-        if not cast:
-            continue
-        rounds += 1
+    rounds: defaultdict[int, list[Balloted]] = defaultdict(list)
+    for ballot in debate.ballots:
+        if ballot.wave == "round" and ballot.informative:
+            rounds[ballot.round].append(ballot)
+    for _, cast in sorted(rounds.items()):
         before, latest = latest, latest | {ballot.seat: ballot for ballot in cast}
         if before and count_agreeing(latest.values()) > count_agreeing(before.values()):
             named += sum(bool(ballot.new_point) for ballot in cast)
@@ -198,17 +198,20 @@ def is_among(passage: Passage, others: Iterable[Passage]) -> bool:
     return any(document == number and start < stop and begin < end for number, begin, stop in others)
 
 
-def list_links(debate: Debate) -> Iterator[Link]:
+@once
+def list_links(debate: Debate) -> tuple[Link, ...]:
     """What points do to others, of turns that were not retracted."""
-    points = list_points(debate)
-    for source, cited in find_citations(debate).items():
-        if debate.is_active(points[source].turn):
-            yield from cited.links
+    retracted = set[Citation]()
+    if debate.retracted_turns:
+        points = list_points(debate).values()
+        retracted = {point.id for point in points if not debate.is_active(point.turn)}
+    cited = find_citations(debate).items()
+    return tuple(link for source, found in cited if source not in retracted for link in found.links)
 
 
 def measure_attacks(debate: Debate) -> Measured:
     """The share of attacks that their target's debater never spoke to, of those that it could still answer."""
-    links, last = list(list_links(debate)), find_last_round(debate)
+    links, last = list_links(debate), find_last_round(debate)
     attacks = [link for link in links if link.relation in ATTACKS and link.source.round < last]
     answers = {(link.source.seat, link.target) for link in links}
     ignored = sum((attack.target.seat, attack.source) not in answers for attack in attacks)
@@ -217,7 +220,7 @@ def measure_attacks(debate: Debate) -> Measured:
 
 def measure_dissent(debate: Debate) -> Measured:
     """The share of points of those who hold another position than most do that nobody else takes up."""
-    last, links = list_last_ballots(debate), list(list_links(debate))
+    last, links = list_last_ballots(debate), list_links(debate)
     leader = find_leader(last)
     if not (leader and links):
         return None
@@ -292,7 +295,8 @@ def is_echo_chamber(debate: Debate) -> bool:
     overlap = measure_overlap(debate, majority)
     quoted = {passage[0] for own in passages.values() for passage in own}
     is_one_source = len(passages) > 1 and len(quoted) == 1 and len(debate.setup.documents) > 1
-    round_points = [cited for cited in list_points(debate) if cited.round == find_last_round(debate)]
+    last_round = find_last_round(debate)
+    round_points = [cited for cited in list_points(debate) if cited.round == last_round]
     repeats = {link.source for link in list_links(debate) if link.relation == "repeats"}
     repeated = sum(cited in repeats for cited in round_points)
     is_repeated = bool(round_points) and Fraction(repeated, len(round_points)) >= HALF
@@ -301,11 +305,12 @@ def is_echo_chamber(debate: Debate) -> bool:
 
 def is_groupthink(debate: Debate) -> bool:
     """Attacks stopped; who disagrees in private says nothing against it; or what a minority said is lost altogether."""
-    links = list(list_links(debate))
+    links = list_links(debate)
     if not links or debate.talk_round_count < ENOUGH:
         return False
     attacks = [link for link in links if link.relation in ATTACKS]
-    has_stopped = not any(link.source.round == find_last_round(debate) for link in attacks)
+    last_round = find_last_round(debate)
+    has_stopped = not any(link.source.round == last_round for link in attacks)
     dissent = measure_dissent(debate)
     is_lost = bool(dissent and dissent[2] and dissent[1] == dissent[2])
     return has_stopped or is_lost or (may_change_in_public(debate) and hides_dissent(debate, attacks))

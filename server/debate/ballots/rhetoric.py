@@ -45,6 +45,8 @@ def list_marks(debate: Debate) -> Iterator[Allegation]:
 
 def list_contestable(debate: Debate, seat: str) -> tuple[Allegation, ...]:
     """What is told against a debater and was not put to it yet: it may contest it in its next argument."""
+    if not debate.observations:
+        return ()
     argued = [turn.round for turn in debate.turns if turn.seat == seat and turn.act == "argument"]
     since = max((number for number in argued if number < debate.round), default=0)
     if debate.round in argued:

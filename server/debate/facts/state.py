@@ -29,6 +29,8 @@ TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | events.Audited | 
 """What prompts show of a round."""
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,9 @@ class Debate:
     mirror: escalation.MirrorHeld | escalation.MirrorSkipped | None = None
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
-    rendered: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What `prompts.transcript` wrote of the set-up, of turns and of finished rounds, each beside all that it was made
-    of. Shared by the versions of a debate, and gone with them."""
+    cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was found in finished rounds (`by_round`) or written of them (`prompts.transcript`), each beside all that it
+    was made of. Shared by the versions of a debate, and gone with them."""
 
     @cached_property
     def known(self) -> dict[Any, Any]:
@@ -346,6 +348,37 @@ def once(function: Callable[[Debate], T]) -> Callable[[Debate], T]:
         if function not in debate.known:
             debate.known[function] = function(debate)
         return debate.known[function]  # type: ignore[no-any-return]
+
+    return find
+
+
+def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[Debate], dict[K, V]]:
+    """For a function of a debate as far as one of its rounds: what it finds in all rounds so far, in their order.
+
+    Finished rounds never change, so what is found in them is kept for the versions to come, beside all that it was
+    made of: another process may have recorded other events in place of ours.
+    """
+
+    @once
+    def find(debate: Debate) -> dict[K, V]:
+        if not debate.rounds:
+            return {}
+        finished = debate.rounds[:-1]
+        found: dict[K, V]
+        setup, rounds, said, found = debate.cache.get(find_in_round, (debate.setup, (), (), {}))
+        is_of_this = (
+            setup is debate.setup
+            and rounds == finished[: len(rounds)]
+            and said == debate.transcript_events[: len(said)]
+        )
+        if not is_of_this:
+            rounds, found = (), {}
+        if len(rounds) < len(finished):
+            added = (find_in_round(debate, n) for n in range(len(rounds) + 1, len(finished) + 1))
+            found = dict(chain(found.items(), *(one.items() for one in added)))
+            said = debate.transcript_events[: debate.round_starts[-1]]
+            debate.cache[find_in_round] = (debate.setup, finished, said, found)
+        return found | find_in_round(debate, debate.round)
 
     return find
 

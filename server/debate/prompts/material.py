@@ -13,7 +13,7 @@ from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.state import Debate
+from server.debate.facts.state import Debate, by_round
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.transcript import show_text
@@ -110,16 +110,23 @@ def find_answered_message(debate: Debate, call: Call) -> Spoke:
 
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:
     """The messages between this debater and others, which no other debater reads."""
-    exchanges = chain.from_iterable(map(debate.round_exchanges, range(1, call.round)))
+    earlier = (found for number, found in list_exchanges(debate).items() if number < call.round)
     labels = side_labels(debate) | {call.seat: "you"}
     messages = [
         turn
-        for turn in chain.from_iterable(exchanges)
+        for turn in chain.from_iterable(chain.from_iterable(earlier))
         if call.seat in (turn.seat, turn.to) and debate.is_active(turn)
     ]
     for turn in messages[-MAX_DIRECT_MESSAGES:]:
         sender = labels[turn.seat].replace("you", "You")
         yield f"{sender} to {labels[turn.to]}, {turn.act}:\n{render_message(debate, turn)}"
+
+
+@by_round
+def list_exchanges(debate: Debate, round_number: int) -> dict[int, tuple[tuple[Spoke, ...], ...]]:
+    """The messages between debaters by the round in which they were sent, each with its answer."""
+    exchanges = debate.round_exchanges(round_number)
+    return {round_number: exchanges} if exchanges else {}
 
 
 def render_research(debate: Debate, call: Call) -> Iterator[str]:

@@ -51,10 +51,10 @@ def render_preamble(debate: Debate, call: Call) -> str:
     The last one is kept: documents may be long, and are searched for what cannot be seen.
     """
     reader = (call.task == "framing", call.reading, len(debate.digests))
-    known = debate.rendered.get("preamble")
+    known = debate.cache.get("preamble")
     if known is None or known[0] is not debate.setup or known[1] != reader:
         text = "\n\n".join(list_preamble(debate, call))
-        known = debate.rendered["preamble"] = (debate.setup, reader, text)
+        known = debate.cache["preamble"] = (debate.setup, reader, text)
     return str(known[2])
 
 
@@ -130,14 +130,14 @@ def render_transcript(debate: Debate, call: Call) -> list[str]:
 def find_finished(debate: Debate, call: Call) -> Finished:
     """The rounds before this one. The set-up no longer changes once there are any, so that none is rendered twice."""
     reader = (is_debater_call(call), call.reading, call.seat if debate.setup.hidden_from_seats else "")
-    known: Finished = debate.rendered.get(reader, Finished())
+    known: Finished = debate.cache.get(reader, Finished())
     if not known.is_of(debate) or len(known.rounds) >= debate.round:
         known = Finished()
     if len(known.rounds) == debate.round - 1:
         return known
     numbers = range(len(known.rounds) + 1, debate.round)
     texts = [known.text, *(render_round(debate, number, call) for number in numbers)]
-    made = debate.rendered[reader] = Finished(
+    made = debate.cache[reader] = Finished(
         rounds=debate.rounds[:-1],
         events=debate.transcript_events[: debate.round_starts[-1]],
         note_versions=debate.note_versions[: sum(note.round < debate.round for note in debate.notes)],
@@ -259,9 +259,9 @@ def render_turn(debate: Debate, turn: Spoke, reading: int) -> str:
     """A turn under its heading: its points, each below its id, which stands outside the quotation."""
     is_turned, is_active = reading == SECOND_READING, debate.is_active(turn)
     key = ("turn", turn.seat, turn.slot_index, is_turned)
-    known = debate.rendered.get(key)  # of the last round in which it was needed
+    known = debate.cache.get(key)  # of the last round in which it was needed
     if known is None or known[:2] != (turn, is_active):
-        known = debate.rendered[key] = (turn, is_active, write_turn(debate, turn, reading))
+        known = debate.cache[key] = (turn, is_active, write_turn(debate, turn, reading))
     return str(known[2])
 
 

@@ -48,12 +48,11 @@ class StoredDebate:
 
 
 def has_own_request(entries: Sequence[Recorded]) -> bool:
-    """Whether somebody asked here for the end of a debate, after the last entry that came with a file."""
+    """Whether somebody asked here, and not before it came with a file, for the end of a debate that runs by itself."""
+    if not entries[0].restored:
+        return True  # all of them were recorded here
     own = takewhile(lambda entry: not entry.restored, reversed(entries))
-    asked = (entry.event for entry in own)
-    return any(
-        event.run if isinstance(event, Opened) else isinstance(event, TalkConcluded) for event in asked
-    )
+    return any(isinstance(entry.event, TalkConcluded) for entry in own)
 
 
 class UsageSum(BaseModel):
