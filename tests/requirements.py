@@ -271,6 +271,7 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
+    "N19": "one page for looking at a debate: self-contained HTML export; counterpoint view and the MCP App come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
@@ -284,7 +285,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "N28": "a debate can be watched and steered from the terminal",
     "N30": (
         "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "

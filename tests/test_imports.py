@@ -123,6 +123,10 @@ ROOMS: dict[str, str] = {
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
         "engine.database engine.debates models.prices models.registry settings"
     ),
+    "web": (
+        "debate.analysis debate.arguments debate.documents debate.facts debate.rules debate.views "
+        "engine.database engine.debates engine.queries engine.receipts storage"
+    ),
     "tools": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
         "engine.queries models.registry redaction"
@@ -148,11 +152,11 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.views engine.database engine.debates engine.queries engine.receipts "
         "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
         "models.model_servers models.prices models.providers models.registry models.windows research "
-        "settings signing upkeep"
+        "settings signing upkeep web"
     ),
     "cli.main": (
-        "cli.commands cli.files cli.session debate.analysis debate.facts debate.views engine.database "
-        "engine.debates engine.queries engine.transfer mcp models.local redaction settings"
+        "cli.commands cli.session debate.facts debate.views engine.database engine.debates engine.queries "
+        "mcp models.local redaction settings"
     ),
     "__main__": "cli.main mcp",
     "counterpoint": "__main__ debate.facts evaluation models settings",
@@ -211,7 +215,7 @@ LIBRARIES: dict[str, str] = {
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/debate": 13,  # the rooms of the core
-    "server": 18,  # the rooms themselves, and the files that belong to none
+    "server": 19,  # the rooms themselves, and the files that belong to none
 }
 
 PURE = (

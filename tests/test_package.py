@@ -76,7 +76,8 @@ def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
 
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"counterpoint"}
-    assert {"settings.py", "tools/listed.json"} <= {
+    licences = {f"web/vendor/{library}.{kind}" for library in ("preact", "htm") for kind in ("js", "LICENSE")}
+    assert {"settings.py", "tools/listed.json", "web/assets/page.css", *licences} <= {
         name.removeprefix("counterpoint/app/server/") for name in names
     }
     assert "counterpoint/app/storage/journal.py" in names

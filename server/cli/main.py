@@ -2,22 +2,18 @@
 
 import signal
 import sys
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from server.cli import session
-from server.cli.commands import databases, debate, doctor, evaluate, ledger, models, verify, watch
+from server.cli.commands import databases, debate, doctor, evaluate, export, ledger, models, verify, watch
 from server.cli.commands.install import install, uninstall
-from server.cli.files import write_atomically
-from server.debate.analysis import claims
 from server.debate.facts.errors import DebateError
-from server.debate.facts.text import clean_line, remove_invisible
+from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
-from server.debate.views.blind import hide_blind_answers
 from server.debate.views.catalog import VIEWS
-from server.engine import queries, transfer
+from server.engine import queries
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.debates import DebateManager
 from server.models.local.weights import WeightsError
@@ -64,7 +60,8 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 for command in (
     *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
-    *(doctor.doctor, evaluate.evaluate, install, uninstall, ledger.ledger, models.models, verify.receipt),
+    *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
+    *(ledger.ledger, models.models, verify.receipt),
     *(verify.verify, watch.watch),
 ):
     counterpoint.add_command(command)
@@ -132,64 +129,6 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
         raise click.ClickException(clean_line(chosen.render(source)))
     else:
         session.open_terminal().print_markdown(chosen.render(source))
-
-
-@counterpoint.command()
-@session.debate_id_argument
-@click.option(
-    "--as",
-    "file_format",
-    type=click.Choice(["markdown", "json", "mermaid", "graphml"]),
-    default="markdown",
-    show_default=True,
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
-@click.pass_obj
-def export(settings: Settings, debate_id: str, file_format: str, output: Path | None) -> None:
-    """Write a debate as Markdown, as JSON that `counterpoint import` reads, or the graph of its points.
-
-    The JSON contains every entry with its hash, and the receipt. Mermaid is drawn by Markdown readers, GraphML read by
-    programs that analyse graphs. A running debate can be exported, too.
-
-    Example: counterpoint export k3x9w2m4p7qr --as json -o debate.json
-    """
-    if file_format == "markdown":
-        snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
-        text = remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
-    elif file_format in ("mermaid", "graphml"):
-        snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
-        text = claims.draw(hide_blind_answers(snapshot.debate), file_format)
-    else:
-        data = session.run_with_debate(settings, debate_id, transfer.export_debate)
-        text = session.format_json(data)
-    if output is None:
-        click.echo(text)
-        return
-    try:
-        write_atomically(output, text + "\n")
-    except OSError as error:
-        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
-
-
-@counterpoint.command("import")
-@click.argument("file", type=click.File("rb"))
-@click.pass_obj
-def import_debate(settings: Settings, file: BinaryIO) -> None:
-    """Import a debate that was exported as JSON; FILE may be - for stdin.
-
-    Every entry is checked: against the chain of hashes, and whether it follows from those before it. The debate
-    keeps its id and can be continued. If its first entries are stored already, the missing ones are added.
-
-    Example: counterpoint import debate.json
-    """
-    data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
-    snapshot, added = session.run_with_manager(
-        settings, lambda manager: transfer.restore_debate(manager, data)
-    )
-    new = f"{added} of them new" if added else "all of them stored already"
-    click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
-    if not snapshot.debate.ended:
-        click.echo(f"Continue with: counterpoint debate --continue {snapshot.id}")
 
 
 @counterpoint.command("compare")

@@ -66,18 +66,39 @@ async def compare_family(
     The second list has the ids that are not in this database, or cannot be read.
     """
     runs = await manager.find_runs()
-    parent, this = snapshot.debate.setup.forked_from, build_source(snapshot, runs)
-    ids = [parent] if parent else []
-    for root in filter(None, (snapshot.id, parent)):  # the search index holds the parent's id of every fork
-        found = await manager.find(root, limit=MAX_RELATIVES)
-        ids += [listing.stream for listing in found if listing.details.get("forked_from") == root]
+    this = build_source(snapshot, runs)
     relatives, unavailable = [], []
-    for debate_id in dict.fromkeys(found for found in ids if found != snapshot.id):
+    for debate_id in await find_relatives(manager, snapshot):
         try:
             relatives.append(build_comparison(this, build_source(await manager.load(debate_id), runs)))
         except (DebateNotFoundError, StorageUnavailableError):
             unavailable.append(debate_id)
     return relatives, unavailable
+
+
+async def find_relatives(manager: DebateManager, snapshot: DebateSnapshot) -> list[str]:
+    """The ids of a debate's parent, its forks and its parent's other forks, newest first."""
+    parent = snapshot.debate.setup.forked_from
+    ids = [parent] if parent else []
+    for root in filter(None, (snapshot.id, parent)):  # the search index holds the parent's id of every fork
+        found = await manager.find(root, limit=MAX_RELATIVES)
+        ids += [listing.stream for listing in found if listing.details.get("forked_from") == root]
+    return [debate_id for debate_id in dict.fromkeys(ids) if debate_id != snapshot.id]
+
+
+async def load_family(manager: DebateManager, snapshot: DebateSnapshot, most: int) -> list[DebateSnapshot]:
+    """A debate, then those that it is related to by forks, however distant; at most so many, and none that is lost."""
+    family, known = [snapshot], {snapshot.id}
+    for member in family:  # which grows meanwhile
+        for debate_id in await find_relatives(manager, member):
+            if debate_id in known or len(family) >= most:
+                continue
+            known.add(debate_id)
+            try:
+                family.append(await manager.load(debate_id))
+            except (DebateNotFoundError, StorageUnavailableError):
+                continue
+    return family
 
 
 class DebateRow(BaseModel):

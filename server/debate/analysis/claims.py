@@ -6,7 +6,7 @@ Everything here is counted or computed from the recorded turns, ballots and read
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -62,8 +62,8 @@ def build_claims(debate: Debate) -> Claims:
         open_attacks=len(graph.open_attacks),
         checked_quotes=checked,
         failed_quotes=failed,
-        hangs_on=list_support(debate, graph)[:MOST_LISTED],
-        against=list_objections(debate, graph)[:MOST_LISTED],
+        hangs_on=quote_points(debate, graph, rank_support(debate, graph)),
+        against=quote_points(debate, graph, rank_objections(debate, graph)),
         common_ground=list_common_ground(debate, graph)[:MOST_LISTED],
         between=list_differences(debate, graph),
     )
@@ -94,8 +94,11 @@ def find_leader(debate: Debate, graph: Graph) -> str:
     return max(debate.names, key=lambda name: graph.cases[graph.sides[name]], default="")
 
 
-def list_support(debate: Debate, graph: Graph) -> list[str]:
-    """The winner's points that its readings cite, the most cited first; else those that carry its case most."""
+def rank_support(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
+    """The winner's points that its readings cite, the most cited first; else those that carry its case most.
+
+    Each with why it is listed.
+    """
     winner = debate.verdict.winner if debate.verdict else ""
     if not winner:
         return []
@@ -104,37 +107,34 @@ def list_support(debate: Debate, graph: Graph) -> list[str]:
     own = [point for point in graph.points if graph.side(point) == graph.sides[winner]]
     if ranked := sorted((point for point in own if cited[point]), key=lambda point: -cited[point]):
         of = format_count(len(found_for), "reading")
-        return [f"{quote_point(debate, graph, point)} (cited in {cited[point]} of {of})" for point in ranked]
+        return [(point, f"(cited in {cited[point]} of {of})") for point in ranked]
     influence = graph.compute_influence(winner)
     ranked = sorted(own, key=lambda point: -influence[point])
-    return [
-        f"{quote_point(debate, graph, point)} ({graph.standing[point]}, influence {influence[point]:.2f})"
-        for point in ranked
-    ]
+    return [(point, f"({graph.standing[point]}, influence {influence[point]:.2f})") for point in ranked]
 
 
-def list_objections(debate: Debate, graph: Graph) -> list[str]:
-    """Attacks on the winner's points that were never answered, and what readings for others cite."""
+def rank_objections(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
+    """Attacks on the winner's points that were never answered, and what readings for others cite; each with why."""
     winner = debate.verdict.winner if debate.verdict else ""
     side = graph.sides.get(winner, "")
-    lines = [
-        f"{quote_point(debate, graph, link.source)} {link.relation} {name_point(link.target)}, never answered"
+    found = [
+        (link.source, f"{link.relation} {name_point(link.target)}, never answered")
         for link in graph.open_attacks
         if graph.side(link.target) == side
     ]
     against = [judged for judged in list_readings(debate) if winner and judged.winner not in ("", winner)]
     cited = Counter(chain.from_iterable(dict.fromkeys(judged.cited) for judged in against))
-    lines += [
-        f"{quote_point(debate, graph, point)} (cited in {format_count(count, 'reading')} against it)"
+    found += [
+        (point, f"(cited in {format_count(count, 'reading')} against it)")
         for point, count in cited.most_common()
         if point in graph.points and graph.side(point) != side
     ]
-    lines += [
-        f"{quote_point(debate, graph, link.source)} {link.relation} {name_point(link.target)}, too late for an answer"
+    found += [
+        (link.source, f"{link.relation} {name_point(link.target)}, too late for an answer")
         for link in graph.late_attacks
         if graph.side(link.target) == side
     ]
-    return lines
+    return found
 
 
 def list_common_ground(debate: Debate, graph: Graph) -> list[str]:
@@ -268,6 +268,11 @@ def name_side(graph: Graph, side: str) -> str:
 def quote_point(debate: Debate, graph: Graph, cited: Citation) -> str:
     """A point in a line: its id, and the beginning of its words between quotation marks."""
     return f"{name_point(cited)} {quote_inline(show_text(debate, graph.points[cited].text), TEXT_BYTES)}"
+
+
+def quote_points(debate: Debate, graph: Graph, ranked: Iterable[tuple[Citation, str]]) -> list[str]:
+    """The first points of a ranking in lines, each with why it is listed."""
+    return [f"{quote_point(debate, graph, point)} {why}" for point, why in islice(ranked, MOST_LISTED)]
 
 
 def show_text(debate: Debate, text: str) -> str:

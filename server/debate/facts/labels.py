@@ -106,6 +106,11 @@ def name_sides(debate: Debate, text: str, reading: int = 1) -> str:
     return _replace(text, (), turn_labels(debate, reading), debate.names) if text else text
 
 
+def locate_labels(debate: Debate, text: str, reading: int = 1) -> list[tuple[int, int, str]]:
+    """Where `name_sides` puts names into a text: (start, end, name), in order."""
+    return list(_find_replacements(text, (), turn_labels(debate, reading), debate.names))
+
+
 @lru_cache(maxsize=64)
 def _find_secret_names(names: tuple[str, ...], public: tuple[str, ...]) -> tuple[str, ...]:
     material = "\n".join(public)

@@ -1,0 +1,87 @@
+"""`counterpoint export` and `import`: a debate as a file, and back."""
+
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from server.cli import session
+from server.cli.files import write_atomically
+from server.debate.analysis import claims
+from server.debate.facts.text import remove_invisible
+from server.debate.views import markdown
+from server.debate.views.blind import hide_blind_answers
+from server.engine import transfer
+from server.settings import Settings
+
+
+@click.command()
+@session.debate_id_argument
+@click.option(
+    "--as",
+    "file_format",
+    type=click.Choice(["markdown", "html", "json", "mermaid", "graphml"]),
+    default="markdown",
+    show_default=True,
+)
+@click.option(
+    "--family", is_flag=True, help="With --as html: the forks of the debate, too, in the same file."
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
+@click.pass_obj
+def export(settings: Settings, debate_id: str, file_format: str, family: bool, output: Path | None) -> None:
+    """Write a debate as Markdown, as a page, as JSON that `counterpoint import` reads, or the graph of its points.
+
+    The page is one HTML file that asks the network for nothing. The JSON contains every entry with its hash, and the
+    receipt. Mermaid is drawn by Markdown readers, GraphML read by programs that analyse graphs. A running debate can be
+    exported, too.
+
+    Example: counterpoint export k3x9w2m4p7qr --as html -o debate.html
+    """
+    if family and file_format != "html":
+        raise click.UsageError("--family goes with --as html.")
+    text = write_debate(settings, debate_id, file_format, family=family)
+    if output is None:
+        click.echo(text)
+        return
+    try:
+        write_atomically(output, text + "\n")
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be written: {error.strerror}.") from None
+
+
+def write_debate(settings: Settings, debate_id: str, file_format: str, *, family: bool) -> str:
+    """The content of the file, without a line break at its end."""
+    if file_format == "html":
+        from server.web.page import build_page  # noqa: PLC0415  (other formats need none of it)
+        from server.web.sources import load_debate_data, load_family_data  # noqa: PLC0415
+
+        load = load_family_data if family else load_debate_data
+        return build_page(session.run_with_debate(settings, debate_id, load)).rstrip("\n")
+    if file_format == "json":
+        return session.format_json(session.run_with_debate(settings, debate_id, transfer.export_debate))
+    snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
+    if file_format == "markdown":
+        return remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
+    return claims.draw(hide_blind_answers(snapshot.debate), file_format)
+
+
+@click.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.pass_obj
+def import_debate(settings: Settings, file: BinaryIO) -> None:
+    """Import a debate that was exported as JSON; FILE may be - for stdin.
+
+    Every entry is checked: against the chain of hashes, and whether it follows from those before it. The debate
+    keeps its id and can be continued. If its first entries are stored already, the missing ones are added.
+
+    Example: counterpoint import debate.json
+    """
+    data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
+    snapshot, added = session.run_with_manager(
+        settings, lambda manager: transfer.restore_debate(manager, data)
+    )
+    new = f"{added} of them new" if added else "all of them stored already"
+    click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
+    if not snapshot.debate.ended:
+        click.echo(f"Continue with: counterpoint debate --continue {snapshot.id}")

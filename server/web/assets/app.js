@@ -1,0 +1,179 @@
+// What the page shows now, and how its place feeds it and takes its buttons: `counterpoint` (docs/page.md).
+
+const app = {
+  debates: new Map(),  // id -> data as given
+  main: "",  // the debate that was given first
+  shown: "",
+  list: null,
+  host: null,
+  live: { state: "", words: "" },
+  chain: { state: "checking", words: "checking", detail: "" },
+  isFile: false,
+  notice: "",
+  isBusy: false,
+  form: "",  // the action whose text is being written
+  models: new Map(),
+};
+
+const root = document.getElementById("page");
+
+function redraw() {
+  document.documentElement.dataset.chain = app.chain.state;
+  preact.render(app.list ? html`<${List} app=${app} list=${app.list} />` : html`<${Page} app=${app} />`, root);
+}
+
+function findModel(id) {
+  const data = app.debates.get(id);
+  if (!data) return null;
+  if (app.models.get(id)?.data !== data) app.models.set(id, new Debate(data));
+  return app.models.get(id);
+}
+
+function Page({ app }) {
+  const debate = findModel(app.shown);
+  if (!debate) return html`<main id="main" class="empty"><p role="status">${app.notice || "Waiting for a debate."}</p></main>`;
+  return html`<a class="skip" href="#main">Skip to the finding</a>
+    <${Header} app=${app} debate=${debate} />
+    <main id="main" tabindex="-1">
+      <${Finding} app=${app} debate=${debate} />
+      <${Positions} debate=${debate} />
+      <${Record} debate=${debate} />
+    </main>
+    <${Actions} app=${app} debate=${debate} />
+    <footer><p>Drawn by Counterpoint from the record of the debate.</p></footer>`;
+}
+
+// Buttons --------------------------------------------------------------------------------------------------------
+const ACTIONS = ["step", "pause", "note", "challenge", "conclude"];
+
+function Actions({ app, debate }) {
+  const offered = ACTIONS.filter((action) => app.host?.actions?.includes(action));
+  if (!offered.length) return null;
+  const isPaused = debate.status === "paused";
+  const press = (action) => () => (action === "note" || action === "challenge" ? app.openForm(action) : app.act(action === "pause" && isPaused ? "resume" : action));
+  return html`<aside class="actions" aria-label="Steer the debate">
+    ${app.form && html`<${TextForm} app=${app} debate=${debate} />`}
+    <div class="buttons">
+      ${offered.map((action) => html`<button type="button" key=${action} disabled=${app.isBusy || Boolean(debate.end)} aria-expanded=${["note", "challenge"].includes(action) ? String(app.form === action) : undefined} onClick=${press(action)}>${nameAction(action, isPaused)}</button>`)}
+      <${Notice} app=${app} />
+    </div>
+  </aside>`;
+}
+
+const nameAction = (action, isPaused) => (action === "pause" && isPaused ? "Resume" : action[0].toUpperCase() + action.slice(1));
+
+const Notice = ({ app }) => html`<span class="notice" role="status" dir="auto">${plain(app.notice)}</span>`;
+
+function TextForm({ app, debate }) {
+  const send = (event) => {
+    event.preventDefault();
+    const { text, to } = event.target;
+    if (text.value.trim()) app.act(app.form, { text: text.value, to: to.value });
+  };
+  return html`<form class="textform" onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && app.openForm("")}>
+    <label>${nameAction(app.form)}<textarea name="text" rows="3" required></textarea></label>
+    <label>to <select name="to"><option value="">everybody</option>${debate.names.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label>
+    <button type="submit" disabled=${app.isBusy}>Send</button> <button type="button" onClick=${() => app.openForm("")}>Cancel</button>
+  </form>`;
+}
+
+app.openForm = (action) => {
+  app.form = app.form === action ? "" : action;
+  redraw();
+  if (app.form) root.querySelector("textarea")?.focus();
+};
+
+app.act = async (action, fields = {}) => {
+  app.isBusy = true;
+  app.notice = "";
+  redraw();
+  try {
+    app.notice = (await app.host.act(action, fields)) || "";
+    app.form = "";
+  } catch (error) {
+    app.notice = error?.message || String(error);
+  }
+  app.isBusy = false;
+  redraw();
+};
+
+app.open = (id) => {
+  if (id && app.debates.has(id)) showDebate(id);
+  else app.host?.open?.(id);
+};
+
+app.search = async (wanted) => {
+  try {
+    const found = await app.host.search(wanted);
+    if (wanted.cursor && found?.list) found.list.rows = [...app.list.rows, ...found.list.rows];
+    if (found) counterpoint.show(found);
+  } catch (error) {
+    app.notice = error?.message || String(error);
+    redraw();
+  }
+};
+
+// Data -----------------------------------------------------------------------------------------------------------
+function takeDebate(given) {
+  const known = app.debates.get(given.debate_id);
+  if (!given.since_seq) return app.debates.set(given.debate_id, given);
+  if (!known || known.entries.length < given.since_seq) return null;  // it would leave a gap: the place asks again
+  const entries = [...known.entries.slice(0, given.since_seq), ...given.entries];
+  const relatives = given.relatives.length ? given.relatives : known.relatives;
+  return app.debates.set(given.debate_id, { ...given, since_seq: 0, entries, relatives });
+}
+
+let checks = 0;
+function showDebate(id) {
+  const mine = ++checks;
+  app.shown = id;
+  app.list = null;
+  if (app.chain.state === "altered") app.chain = { state: "checking", words: "checking", detail: "" };
+  const data = app.debates.get(id);
+  document.title = `${plain(data.question).slice(0, 120)} - Counterpoint`;
+  redraw();
+  checkDebate(data, app.isFile).then((found) => {
+    if (mine !== checks) return;
+    app.chain = found;
+    redraw();
+  });
+}
+
+globalThis.counterpoint = Object.freeze({
+  show(data) {
+    if (data.list) {
+      app.list = data.list;
+      app.shown = "";
+      document.title = "Debates - Counterpoint";
+      redraw();
+    }
+    for (const given of data.debates || []) takeDebate(given);
+    const first = data.debates?.[0]?.debate_id;
+    if (first && app.debates.has(first)) {
+      app.main ||= first;
+      showDebate(first);
+    }
+  },
+  position() {
+    const data = app.debates.get(app.shown);
+    return { debate_id: app.shown, seq: data?.entries.length || 0, status: data?.status || "" };
+  },
+  connect(host) {
+    app.host = host;
+    redraw();
+  },
+  live(state, words = "") {
+    app.live = { state, words };
+    redraw();
+  },
+});
+
+function start() {
+  const given = JSON.parse(document.getElementById("counterpoint-data").textContent);
+  root.textContent = "";
+  if (!given) return redraw();
+  app.isFile = true;
+  return counterpoint.show(given);
+}
+
+start();

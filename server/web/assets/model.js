@@ -1,0 +1,142 @@
+// What the page knows of a debate, worked out from its recorded entries and from what is drawn upon them.
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const unique = (items) => [...new Set(items)];
+const sum = (items, value) => items.reduce((total, item) => total + value(item), 0);
+const groupBy = (items, key) => {
+  const groups = new Map();
+  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) || []), item]);
+  return groups;
+};
+
+/** A name's place among the positions; -1 for judges, officers and nobody. */
+class Debate {
+  constructor(data) {
+    this.data = data;
+    this.id = data.debate_id;
+    this.drawing = data.drawing;
+    this.report = data.drawing.report;
+    this.status = data.status;
+    this.positions = data.drawing.positions;
+    this.names = this.positions.map((position) => position.name);
+    this.entries = data.entries;
+    this.shown = data.entries.filter((entry) => !entry.hidden);
+    this.setup = data.entries[0].body;
+    this.end = this.last("ended");
+    this.conclusion = this.last("concluded");
+    this.rounds = this.of("phase_entered").map((entry) => ({ ...entry.body, at: entry.at }));
+    this.points = data.drawing.points;
+    this.byId = new Map(this.points.map((point) => [point.id, point]));
+    this.links = data.drawing.links;
+    this.answers = groupBy(this.links, (link) => link.to);
+    this.cites = groupBy(this.links, (link) => link.from);
+    this.ids = compileIds(this.points);
+    this.readings = this.latest("judged");
+    this.ballots = this.of("balloted").filter((entry) => entry.body.wave !== "sample");
+    this.phases = new Map((this.setup.phases || []).map((phase) => [phase.name, phase]));
+  }
+
+  of(kind) {
+    return this.shown.filter((entry) => entry.body.kind === kind);
+  }
+
+  last(kind) {
+    return this.of(kind).at(-1);
+  }
+
+  /** The last answer of each slot: a retraction has votes asked again. */
+  latest(kind) {
+    const slots = groupBy(this.of(kind), (entry) => `${entry.body.seat}\n${entry.body.slot_index}`);
+    return [...slots.values()].map((entries) => entries.at(-1));
+  }
+
+  side(name) {
+    return this.names.indexOf(name);
+  }
+
+  letter(name) {
+    return LETTERS[this.side(name)] || "–";
+  }
+
+  stance(name) {
+    return this.positions[this.side(name)]?.stance || "";
+  }
+
+  /** The fragment of a point's address. */
+  address(point) {
+    return `${this.letter(point.debater)}${point.round}.${point.number}`;
+  }
+
+  /** The entries of a round; those from before the first belong to it. */
+  ofRound(number) {
+    const starts = this.of("phase_entered").map((entry) => entry.seq);
+    const from = number === 1 ? 0 : starts[number - 1];
+    return this.shown.filter((entry) => entry.seq >= from && entry.seq < (starts[number] ?? Infinity));
+  }
+
+  /** Answers that this debate paid for itself. */
+  get paid() {
+    const taken = this.drawing.inherited;
+    return this.entries.filter((entry) => entry.body.usage && entry.body.round > (taken ? taken : -1));
+  }
+
+  isRetracted({ seat, round, slot_index: slot }) {
+    return this.drawing.retracted.some((one) => one[0] === seat && one[1] === round && one[2] === slot);
+  }
+
+  /** Counts of private choices, by side and for none, of the first or the last ballot of each debater. */
+  countBallots(which) {
+    const byVoter = groupBy(this.ballots.filter((entry) => this.side(entry.body.seat) >= 0), (entry) => entry.body.seat);
+    const chosen = [...byVoter.values()].filter((cast) => cast.length > 1).map((cast) => findChoice(cast.at(which).body));
+    return chosen.length ? this.names.map((name) => chosen.filter((choice) => choice === name).length) : null;
+  }
+
+  get seconds() {
+    const own = this.entries.filter((entry) => !this.drawing.inherited || entry.body.round > this.drawing.inherited);
+    const times = (own.length ? own : this.entries).map((entry) => Date.parse(entry.at));
+    return (Math.max(...times) - Math.min(...times)) / 1000;
+  }
+}
+
+/** The position that a ballot holds to be the likeliest; "" where that is none, or two are alike. */
+function findChoice(ballot) {
+  const shares = ballot.beliefs || [];
+  const highest = shares.map((share) => share.share).sort().at(-1);
+  const leaders = shares.filter((share) => share.share === highest);
+  return leaders.length === 1 ? leaders[0].name : "";
+}
+
+const MOST_IDS = 3000;
+
+/** A pattern that finds the ids of points in a text; null where there are none, or too many. */
+function compileIds(points) {
+  if (!points.length || points.length > MOST_IDS) return null;
+  const ids = points.map((point) => point.id).sort((one, other) => other.length - one.length);
+  const escaped = ids.map((id) => id.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
+  return new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join("|")})(?![\\p{L}\\p{N}]|\\.\\d)`, "gu");
+}
+
+// Figures as people read them ----------------------------------------------------------------------------------
+const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const humanize = (word) => String(word).replaceAll("_", " ");
+const shortModel = (name) => String(name).split("/").at(-1);
+
+function formatMoney(dollars) {
+  const amount = Number(dollars);
+  if (dollars === "" || !Number.isFinite(amount)) return "price unknown";
+  if (amount === 0) return "$0";
+  return "$" + (amount >= 1 ? amount.toFixed(2) : amount.toPrecision(2).replace(/e.*/, ""));
+}
+
+function formatSeconds(seconds) {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} days`;
+}
+
+function formatTime(at) {
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) return String(at);
+  const part = (options) => time.toLocaleString("en-GB", { timeZone: "UTC", ...options });
+  return `${part({ day: "numeric", month: "long", year: "numeric" })}, ${part({ hour: "2-digit", minute: "2-digit" })} UTC`;
+}

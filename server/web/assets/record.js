@@ -1,0 +1,153 @@
+// The record: round by round, everything that was said, asked, judged and changed, in the order recorded.
+
+const Section = ({ id, title, why, children, class: name = "" }) =>
+  html`<section id=${id} class=${name} aria-labelledby=${id + "-title"}>
+    <h2 id=${id + "-title"}>${title}</h2>${why && html`<p class="why">${why}</p>`}${children}
+  </section>`;
+
+function Record({ debate }) {
+  const rounds = debate.rounds.length ? debate.rounds : [{ round: 1, phase: "" }];
+  return html`<${Section} id="record" title="The record" why="Complete and in order. A solid line under a quotation: the document holds these words; a dashed one: it does not.">
+    ${rounds.map((held) => html`<${Round} key=${held.round} debate=${debate} held=${held} />`)}
+    <${Documents} debate=${debate} />
+  <//>`;
+}
+
+function Round({ debate, held }) {
+  const entries = debate.ofRound(held.round);
+  const turns = entries.filter((entry) => entry.body.kind === "spoke");
+  const others = entries.filter((entry) => !["spoke", "phase_entered", "opened"].includes(entry.body.kind));
+  const before = others.filter((entry) => turns.length && entry.seq < turns[0].seq);
+  return html`<section class="round" aria-label=${"Round " + held.round}>
+    <h3><b>Round ${held.round}</b> <${Words} text=${humanize(held.phase)} /></h3>
+    ${before.map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
+    ${turns.length > 0 && html`<div class=${"turns" + (debate.names.length <= 3 ? " columns" : "")} data-sides=${debate.names.length}>
+      ${turns.map((entry) => html`<${Turn} key=${entry.seq} debate=${debate} entry=${entry} />`)}
+    </div>`}
+    ${others.filter((entry) => !before.includes(entry)).map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
+  </section>`;
+}
+
+function Turn({ debate, entry }) {
+  const { body } = entry;
+  const { seat, usage } = body;
+  const retracted = debate.isRetracted(body);
+  const points = debate.points.filter((point) => point.seq === entry.seq && point.field === "text");
+  const title = body.act === "argument" || !body.act ? "" : ` ${humanize(body.act)} to ${plain(body.to)}`;
+  return html`<article class=${"turn" + (retracted ? " retracted" : "")} data-side=${debate.side(seat) % 26} aria-label=${plain(seat) + ", round " + body.round}>
+    <h4><${Badge} debate=${debate} name=${seat} /> <${Words} text=${seat} />${title}${retracted && html` <span class="tag">retracted</span>`}
+      <small>${usage ? `${formatSeconds((usage.milliseconds || 0) / 1000)}, ${formatMoney(usage.cost_usd || "")}` : ""}</small></h4>
+    ${points.length && !retracted ? html`<${Points} debate=${debate} seq=${entry.seq} points=${points} />` : html`<p><${Recorded} debate=${debate} seq=${entry.seq} field="text" /></p>`}
+    ${body.cut && html`<p class="aside">cut at the length limit</p>`}
+    ${body.message && html`<${Message} debate=${debate} entry=${entry} />`}
+  </article>`;
+}
+
+function Points({ debate, seq, points }) {
+  const first = points[0].start;
+  const field = points[0].field;
+  const before = buildSlicer(String(readField(debate.entries[seq - 1].body, field))).slice(0, first).trim();
+  const hasPreface = first > 0 && !/^[\s*_#>•+-]*[\[［【〔(]?\s*\S{1,24}\s*[\]］】〕).:]{0,2}[\s*_:.]*$/u.test(before);
+  return html`${hasPreface && html`<p><${Recorded} debate=${debate} seq=${seq} field=${field} end=${first} /></p>`}
+    ${points.map((point) => html`<${Point} key=${point.id} debate=${debate} point=${point} />`)}`;
+}
+
+function Point({ debate, point }) {
+  return html`<div class="point" id=${debate.address(point)}>
+    <p class="pointhead"><a class="ref" href=${"#" + debate.address(point)} data-side=${debate.side(point.debater) % 26}>${plain(point.id)}</a><${PointTags} debate=${debate} point=${point} /></p>
+    <p><${PointText} debate=${debate} point=${point} /></p>
+  </div>`;
+}
+
+/** What is known of a point, in words. */
+function PointTags({ debate, point, short = false }) {
+  const [found, lost] = point.quotes;
+  const attacks = (debate.cites.get(point.id) || []).filter((link) => link.answer);
+  return html`<span class="tags">
+    ${point.cited > 0 && html`<span class="tag judge">in ${count(point.cited, "reading")}</span>`}
+    ${attacks.some((link) => link.answer === "never") && html`<span class="tag bad">never answered</span>`}
+    ${attacks.some((link) => link.answer === "late") && html`<span class="tag">too late to answer</span>`}
+    ${found > 0 && html`<span class="tag good">quote checked</span>`}
+    ${lost > 0 && html`<span class="tag bad">quote not found</span>`}
+    ${!short && point.standing === "falls" && html`<span class="tag">falls</span>`}
+    ${!short && point.kind && point.kind !== "fact" && html`<span class="tag">${point.kind}</span>`}
+  </span>`;
+}
+
+const Message = ({ debate, entry }) => {
+  const { act, to } = entry.body.message;
+  const point = debate.points.find((one) => one.seq === entry.seq && one.field === "message.text");
+  return html`<div class="message" id=${point && debate.address(point)}><small>${humanize(act)} to <${Words} text=${to} /></small>
+    <p><${Recorded} debate=${debate} seq=${entry.seq} field="message.text" /></p></div>`;
+};
+
+// Everything but turns ------------------------------------------------------------------------------------------
+const OTHERS = {
+  balloted: Ballot,
+  judged: Reading,
+  note_added: Note,
+  challenged: Note,
+  concluded: Conclusion,
+  failed: Failure,
+};
+
+/** Fields of other facts that hold words, in the order in which they are shown. */
+const TEXTS = ["briefing", "new_angle", "summary", "decision", "text", "reason", "detail", "query", "assumption", "stance", "model", "truth"];
+
+function Other({ debate, entry }) {
+  return preact.h(OTHERS[entry.body.kind] || Plain, { debate, entry });
+}
+
+function Plain({ debate, entry }) {
+  const { body, seq, actor } = entry;
+  const told = TEXTS.filter((field) => typeof body[field] === "string" && body[field]);
+  const who = body.seat ? ` ${body.seat}` : "";
+  return html`<p class="fact-line" id=${"e" + seq}><small>${humanize(body.kind)}<${Words} text=${who} /></small>
+    ${told.map((field) => html` <${Recorded} debate=${debate} seq=${seq} field=${field} />`)}
+    ${actor && !["counterpoint", ""].includes(actor) && !body.seat && html`<small> by <${Words} text=${actor} /></small>`}</p>`;
+}
+
+function Ballot({ debate, entry }) {
+  const { seat, wave, position, moved_by: moved } = entry.body;
+  const choice = findChoice(entry.body);
+  const share = Math.max(...entry.body.beliefs.map((belief) => Number(belief.share)));
+  const cited = moved?.point ? `${moved.seat} ${moved.round}.${moved.point}` : "";
+  return html`<div class="ballot" id=${"e" + entry.seq}>
+    <${Badge} debate=${debate} name=${seat} /><span><${Words} text=${seat} /> ${wave === "vote" ? "votes for" : "holds in private"}</span>
+    ${choice ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)} %)</span>` : html`<span>no side</span>`}
+    ${cited && html`<span>moved by <${PointLink} debate=${debate} id=${cited} /></span>`}
+    ${position && html`<span class="said"><${Recorded} debate=${debate} seq=${entry.seq} field="position" /></span>`}
+  </div>`;
+}
+
+function Reading({ debate, entry }) {
+  const { seat, slot_index: reading, winner, margin, usage, cited = [] } = entry.body;
+  return html`<article class="reading" id=${"e" + entry.seq} aria-label=${`${seat}, reading ${reading}`}>
+    <div><b>${plain(seat)}</b>, reading ${reading}<br /><small>${plain(shortModel(usage?.model || ""))}</small><br />
+      ${winner ? html`<${Badge} debate=${debate} name=${winner} /> <small>margin ${margin} of 3</small>` : html`<small>no side</small>`}
+      ${cited.length > 0 && html`<p class="cited">${cited.map((one) => html`<${PointLink} debate=${debate} id=${`${one.seat} ${one.round}.${one.point}`} /> `)}</p>`}</div>
+    <div><p><${Recorded} debate=${debate} seq=${entry.seq} field="verdict" /></p><p class="reasoning"><${Recorded} debate=${debate} seq=${entry.seq} field="reasoning" /></p></div>
+  </article>`;
+}
+
+function Note({ debate, entry }) {
+  const { to, kind, reason } = entry.body;
+  return html`<div class="note" id=${"e" + entry.seq}><small>${kind === "challenged" ? "Challenge" : "Note"} to <${Words} text=${to || "everybody"} />, by <${Words} text=${entry.actor} />${reason && html`: <${Words} text=${reason} />`}</small>
+    <p><${Recorded} debate=${debate} seq=${entry.seq} field="text" /></p></div>`;
+}
+
+function Conclusion({ debate, entry }) {
+  return html`<p class="fact-line" id=${"e" + entry.seq}><small>verdict</small> <b>${entry.body.outcome}</b> <${Recorded} debate=${debate} seq=${entry.seq} field="verdict" /></p>`;
+}
+
+function Failure({ debate, entry }) {
+  return html`<p class="fact-line failed" id=${"e" + entry.seq}><small><${Words} text=${entry.body.seat} /> failed</small> <${Recorded} debate=${debate} seq=${entry.seq} field="detail" /></p>`;
+}
+
+function Documents({ debate }) {
+  const documents = debate.setup.documents || [];
+  if (!documents.length) return null;
+  return html`<section class="round" aria-label="Documents"><h3><b>Documents</b></h3>
+    ${documents.map((document, index) => html`<details class="document"><summary>doc ${index + 1}: <${Words} text=${document.title} /> <small>${count(document.text.length, "character")}</small></summary><${Words} tag="div" text=${document.text} /></details>`)}
+  </section>`;
+}

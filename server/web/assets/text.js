@@ -1,0 +1,84 @@
+// Words of models and callers: always as text, never as markup, in a box of their own.
+const html = htm.bind(preact.h);
+
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A text without what would turn the reading direction of what stands around it. */
+const plain = (text) => String(text ?? "").replace(CONTROLS, "");
+
+/** Slices of a text by characters as Python counts them. */
+function buildSlicer(text) {
+  if (!/[\ud800-\udfff]/.test(text)) return { length: text.length, slice: (from, to) => text.slice(from, to) };
+  const characters = Array.from(text);
+  return { length: characters.length, slice: (from, to) => characters.slice(from, to).join("") };
+}
+
+const Words = ({ text, tag = "span", class: name = "" }) =>
+  preact.h(tag, { dir: "auto", class: `words ${name}` }, plain(text));
+
+/** A debater's colour and letter. */
+const Badge = ({ debate, name }) => {
+  const side = debate.side(name);
+  return html`<span class="badge" data-side=${side < 0 ? "none" : side % 26} aria-hidden="true">${debate.letter(name)}</span>`;
+};
+
+/** The id of a point, as a link to where it stands. */
+function PointLink({ debate, id, text }) {
+  const point = debate.byId.get(id);
+  if (!point) return html`<span>${plain(text || id)}</span>`;
+  return html`<a class="ref" data-side=${debate.side(point.debater) % 26} href=${"#" + debate.address(point)}>${plain(text || id)}</a>`;
+}
+
+/** A text in which the ids of points are links to them. */
+function linkIds(debate, text) {
+  const shown = plain(text);
+  if (!debate.ids) return [shown];
+  return shown.split(debate.ids).map((part, index) => (index % 2 ? html`<${PointLink} debate=${debate} id=${part} />` : part));
+}
+
+function readField(body, field) {
+  return field.split(".").reduce((value, key) => value?.[key], body) ?? "";
+}
+
+/** A recorded text, or a part of it, with names in place of labels and its quotes marked. */
+function Recorded({ debate, seq, field, start = 0, end = Infinity }) {
+  const entry = debate.entries[seq - 1];
+  const text = buildSlicer(String(readField(entry.body, field)));
+  const marks = (debate.drawing.marks[seq]?.[field] || []).filter((mark) => mark[0] >= start && mark[1] <= end);
+  return html`<span dir="auto" class="words">${drawMarks(debate, text, marks, start, Math.min(end, text.length))}</span>`;
+}
+
+function drawMarks(debate, text, marks, start, end) {
+  const parts = [];
+  let at = start;
+  let flowing = "";  // words and names, in which ids of points are looked for together
+  const flush = () => {
+    if (flowing) parts.push(...linkIds(debate, flowing));
+    flowing = "";
+  };
+  for (const mark of marks) {
+    const [from, to, kind] = mark;
+    if (from < at) continue;
+    flowing += text.slice(at, from);
+    if (kind === "name") flowing += mark[3];
+    else {
+      flush();
+      const inner = marks.filter((one) => one[2] === "name" && one[0] >= from && one[1] <= to);
+      parts.push(html`<span class=${"quote " + (mark[4] ? "found" : "lost")}>${drawMarks(debate, text, inner, from, to)}</span>`);
+      parts.push(html`<${QuoteTag} found=${mark[4]} document=${mark[3]} />`);
+    }
+    at = to;
+  }
+  flowing += text.slice(at, end);
+  flush();
+  return parts;
+}
+
+const QuoteTag = ({ found, document }) =>
+  found
+    ? html`<span class="tag good" title=${`Document ${document} holds these words`}>quote checked</span>`
+    : html`<span class="tag bad" title=${`Document ${document} does not hold these words`}>not found in doc ${document}</span>`;
+
+/** A part of a recorded text, shortened to a few lines by its style. */
+const PointText = ({ debate, point }) =>
+  html`<${Recorded} debate=${debate} seq=${point.seq} field=${point.field} start=${point.start} end=${point.end} />`;

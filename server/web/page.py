@@ -1,0 +1,111 @@
+"""The page as one HTML document that asks the network for nothing: styles, scripts and data stand in it.
+
+Its policy allows the inline scripts and styles of this very document, by their hashes, and nothing else.
+"""
+
+import base64
+import html
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+LIBRARIES = ("vendor/preact.js", "vendor/htm.js")
+SCRIPTS = ("chain.js", "model.js", "text.js", "finding.js", "record.js", "list.js", "app.js")
+STYLES = ("page.css",)
+
+NO_SCRIPT = "The rest of this page is drawn by its own script, which this viewer does not run."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the place adds where the page is shown.
+
+    `script`: JavaScript that feeds the page and takes its buttons, run after its own (docs/page.md). `connect`: what
+    this script may connect to, as the policy writes it.
+    """
+
+    script: str = ""
+    connect: str = "'none'"
+
+
+def build_page(data: Mapping[str, Any] | None = None, place: Place = Place()) -> str:
+    """The whole document. `data`: as `web.record.build_data` makes it; None for a page that is fed by its place.
+
+    Raises ValueError if a script holds what ends a script element.
+    """
+    scripts, style = [*read_scripts(), *filter(None, (place.script,))], read_style()
+    if any("</script" in script.lower() or "<!--" in script for script in scripts):
+        raise ValueError("a script holds what ends a script element")
+    record = encode_record(data)
+    digest = sha256(record.encode()).hexdigest()
+    title, content = build_preview(data)
+    policy = html.escape(build_policy(place, scripts, style), quote=True)
+    return "".join(
+        [
+            '<!doctype html>\n<html lang="en" data-chain="checking">\n<head>\n<meta charset="utf-8">\n',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+            '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
+            f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n",
+            f'<div id="page">{content}</div>\n',
+            f'<script type="application/json" id="counterpoint-data" data-sha256="{digest}">{record}</script>\n',
+            *(f"<script>{script}</script>\n" for script in scripts),
+            "</body>\n</html>\n",
+        ]
+    )
+
+
+def encode_record(data: Mapping[str, Any] | None) -> str:
+    """JSON that can stand in a script element."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def build_policy(place: Place, scripts: Iterable[str], style: str) -> str:
+    """The content security policy of the document."""
+    allowed = " ".join(map(hash_source, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {hash_source(style)}; connect-src {place.connect}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def hash_source(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+@lru_cache(maxsize=1)
+def read_scripts() -> tuple[str, ...]:
+    """The libraries, then the page's own files as one script, so that they share names with nobody."""
+    libraries = [(FOLDER / name).read_text(encoding="utf-8") for name in LIBRARIES]
+    own = "\n".join((FOLDER / "assets" / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return (*libraries, f'"use strict";\n(() => {{\n{own}}})();\n')
+
+
+@lru_cache(maxsize=1)
+def read_style() -> str:
+    return "\n".join((FOLDER / "assets" / name).read_text(encoding="utf-8") for name in STYLES)
+
+
+def build_preview(data: Mapping[str, Any] | None) -> tuple[str, str]:
+    """(the title; question and finding as HTML, for viewers that run no scripts)."""
+    debates = data["debates"] if data else []
+    if not debates:
+        return "Counterpoint", f"<noscript>{NO_SCRIPT}</noscript>"
+    first, report = debates[0], debates[0]["drawing"]["report"]
+    lines = [
+        report["headline"],
+        report["verdict"],
+        report["reasoning"],
+        report["deliverable"],
+        first["reason"],
+    ]
+    told = "".join(f'<p dir="auto">{html.escape(line)}</p>' for line in lines if line)
+    heading = f'<h1 dir="auto">{html.escape(first["question"])}</h1>'
+    title = " ".join(first["question"].split())[:120]
+    return f"{title} - Counterpoint", f"<main>{heading}{told}<noscript><p>{NO_SCRIPT}</p></noscript></main>"

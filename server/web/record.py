@@ -1,0 +1,66 @@
+"""The data that the page is drawn from: recorded entries as they are hashed, and what is drawn upon them.
+
+    {"counterpoint": "page/1",
+     "debates": [{debate_id, status, reason, question, since_seq, entries, receipt, drawing, relatives}, …],
+     "list": null or {rows, cursor, query, status}}
+
+Of an entry that readers may not see there are only its kind, seat and hash, so that the chain can be followed past it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from server.debate.views.catalog import ViewSource
+from server.debate.views.events import build_receipt, is_hidden, list_shown_entries
+from server.debate.views.state import status_reason
+from server.web.drawing import build_drawing, build_relative
+from storage.journal import Entry
+
+DATA_FORMAT = "page/1"
+HIDDEN_FIELDS = ("kind", "seat", "round")
+
+Data = dict[str, Any]
+
+
+def build_data(debates: Sequence[Data] = (), listed: Data | None = None) -> Data:
+    return {"counterpoint": DATA_FORMAT, "debates": list(debates), "list": listed}
+
+
+def build_debate(
+    source: ViewSource,
+    stored: Sequence[Entry],
+    *,
+    envelope: Any = None,
+    since_seq: int = 0,
+    relatives: Iterable[ViewSource] = (),
+) -> Data:
+    """One debate, with its entries after `since_seq`; all the rest is whole.
+
+    `stored`: its entries as the journal has them, since a later release writes more fields, and the hashes cover them.
+    `envelope`: its signed receipt.
+    """
+    visible = list_shown_entries(source)
+    whole = [entry for entry in visible if not is_hidden(source.debate, entry.event)]
+    open_numbers = {entry.seq for entry in whole}
+    return {
+        "debate_id": source.id,
+        "status": source.status,
+        "reason": status_reason(source.debate),
+        "question": source.debate.setup.question,
+        "since_seq": since_seq,
+        "entries": [
+            build_entry(entry, is_whole=entry.seq in open_numbers)
+            for entry in stored[since_seq : len(visible)]
+        ],
+        "receipt": build_receipt(source) | {"envelope": envelope},
+        "drawing": build_drawing(source, whole),
+        "relatives": [build_relative(source, other) for other in relatives],
+    }
+
+
+def build_entry(entry: Entry, *, is_whole: bool) -> Data:
+    fields = {"seq": entry.seq, "at": entry.at, "actor": entry.actor, "hash": entry.hash}
+    if is_whole:
+        return fields | {"body": entry.body}
+    shown = {name: entry.body[name] for name in HIDDEN_FIELDS if name in entry.body}
+    return fields | {"hidden": True, "body": shown}

@@ -1,0 +1,61 @@
+"""Debates and lists of the database as data of the page."""
+
+from collections.abc import Sequence
+
+from server.debate.views.catalog import ViewSource
+from server.engine.database.errors import translate_storage_errors
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.engine.queries import build_source, list_debates, load_family
+from server.engine.receipts import find_receipt
+from server.web.record import Data, build_data, build_debate
+
+MOST_RELATIVES = 24
+"""Debates of a family in one page."""
+
+
+async def load_debate_data(manager: DebateManager, debate_id: str, *, since_seq: int = 0) -> Data:
+    """A debate with the entries after one that the page has; its relatives, in a row each, only from the beginning.
+
+    Raises as `DebateManager.load`.
+    """
+    snapshot = await manager.load(debate_id)
+    family = [snapshot] if since_seq else await load_family(manager, snapshot, MOST_RELATIVES)
+    return build_data([await load_member(manager, family, 0, since_seq)])
+
+
+async def load_family_data(manager: DebateManager, debate_id: str) -> Data:
+    """A debate, then whole all that it is related to by forks. Raises as `DebateManager.load`."""
+    snapshot = await manager.load(debate_id)
+    family = await load_family(manager, snapshot, MOST_RELATIVES)
+    return build_data([await load_member(manager, family, index, 0) for index in range(len(family))])
+
+
+async def load_member(
+    manager: DebateManager, family: Sequence[DebateSnapshot], index: int, since_seq: int
+) -> Data:
+    """One debate of a family, with the others as its relatives."""
+    snapshot, runs = family[index], await manager.find_runs()
+    sources: list[ViewSource] = [build_source(member, runs) for member in family]
+    receipt = await find_receipt(manager, snapshot)
+    with translate_storage_errors():
+        stored = await manager.store.journal.read(snapshot.id)
+    return build_debate(
+        sources[index],
+        stored[: snapshot.debate.version],
+        envelope=receipt.envelope,
+        since_seq=since_seq,
+        relatives=[source for source in sources if source.id != snapshot.id],
+    )
+
+
+async def load_list_data(manager: DebateManager, query: str = "", status: str = "", cursor: str = "") -> Data:
+    """A page of the list of debates, newest first. Raises InvalidRequestError for a cursor of no page."""
+    rows, following = await list_debates(manager, query, status, cursor)
+    listed = {
+        "rows": [row.model_dump() for row in rows],
+        "cursor": following,
+        "query": query,
+        "status": status,
+    }
+    return build_data(listed=listed)
