@@ -171,6 +171,7 @@ CLIENTS = {
         ".continue/mcpServers/counterpoint.yaml",
         "${{{{ secrets.{name} }}}}",
         syntax="yaml",
+        is_listed=True,
         new_file="name: Counterpoint\nversion: 0.0.1\nschema: v1\nmcpServers: []\n",
     ),
     "zed": Client("Zed", find_zed_settings, servers=("context_servers",)),
