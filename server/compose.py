@@ -14,6 +14,7 @@ from server.engine.recovery import Recovery
 from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
 from server.models.prices import PriceTable
+from server.models.providers import keys
 from server.models.providers.connections import Connections
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
@@ -49,6 +50,7 @@ async def open_manager(
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
+    await keys.load_for(environ)
     learn_secrets(find_secrets(environ))
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable(settings.prices)

@@ -152,7 +152,7 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.views engine.database engine.debates engine.queries engine.receipts "
         "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
         "models.model_servers models.prices models.providers models.registry models.windows research "
-        "settings signing upkeep web"
+        "redaction settings signing upkeep web"
     ),
     "cli.main": (
         "cli.commands cli.session debate.facts debate.views engine.database engine.debates engine.queries "
@@ -185,7 +185,7 @@ LIBRARIES: dict[str, str] = {
     "models.concurrency": "anyio",
     "models.resilience": "anyio",
     "models.local": "anyio platformdirs xllamacpp",
-    "models.providers": "aiohttp anyio httpx2 litellm",
+    "models.providers": "aiohttp anyio httpx2 keyring litellm platformdirs",
     "models.model_servers": "anyio",
     "models.windows": "anyio",
     "engine.database": "anyio pydantic",

@@ -7,7 +7,18 @@ from typing import Any
 import click
 
 from server.cli import session
-from server.cli.commands import databases, debate, doctor, evaluate, export, ledger, models, verify, watch
+from server.cli.commands import (
+    databases,
+    debate,
+    doctor,
+    evaluate,
+    export,
+    keys,
+    ledger,
+    models,
+    verify,
+    watch,
+)
 from server.cli.commands.install import install, uninstall
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line
@@ -61,7 +72,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 for command in (
     *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
-    *(ledger.ledger, models.models, verify.receipt),
+    *(keys.keys, ledger.ledger, models.models, verify.receipt),
     *(verify.verify, watch.watch),
 ):
     counterpoint.add_command(command)

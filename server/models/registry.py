@@ -14,6 +14,7 @@ from server.models.fakes.scripted import ScriptedModel, is_scripted
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
 from server.models.prices import PriceTable
+from server.models.providers import keys as stored_keys
 from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
@@ -69,10 +70,11 @@ class NoModelError(DebateError):
         super().__init__(
             f"No model is set up. {here if proposal else 'Do'} one of these: name models in the `models` argument "
             f'(any litellm name, such as "{PROVIDERS[1].default_model}" or "ollama/llama3.3"); set '
-            f"COUNTERPOINT_MODELS; set a provider's key ({keys}); use the embedded model "
-            "(models=[\"local\"]; first `pip install 'counterpoint-mcp[local]'`, then `counterpoint models "
-            f'install`); write the turns yourself (models=["{CALLER}"], then submit_turn); or use the model '
-            '"scripted" for a dry run.'
+            f"COUNTERPOINT_MODELS; set a provider's key ({keys}), or store it with `counterpoint keys set`; "
+            "use the embedded model (models=[\"local\"]; first `pip install 'counterpoint-mcp[local]'`, then "
+            f'`counterpoint models install`); write the turns yourself (models=["{CALLER}"], then submit_turn); or '
+            'use the model "scripted" for a dry run.'
+            + (f" {stored_keys.problem}" if stored_keys.problem else "")
         )
 
 
@@ -174,7 +176,11 @@ class ModelRegistry:
         keys = next((row.key_variables for row in PROVIDERS if row.name == provider), ())
         if keys and not any(environ.get(key) for key in keys):
             problem = f"needs a key, and {keys[0]} is not set where the server runs"
-            raise InvalidRequestError(f"The model {name} {problem}. Set it there, or name other models.")
+            store = f"store it with `counterpoint keys set {provider}`"
+            why = f" {stored_keys.problem}" if stored_keys.problem else ""
+            raise InvalidRequestError(
+                f"The model {name} {problem}. Set it there, {store}, or name other models.{why}"
+            )
 
     async def check_known(self, names: Iterable[str]) -> None:
         """Raises InvalidRequestError for a model of which it is known that no provider has it."""

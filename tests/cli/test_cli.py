@@ -293,7 +293,7 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     assert (result.exit_code, found["ok"]) == (0, True)
     assert re.match(r"\d+ tools, \d+ ms", checks["mcp"]["detail"])
     assert checks["today"]["detail"] == "10 calls of 100 allowed, $0 (since midnight, UTC)"
-    assert checks["keys"]["detail"] == "OPENAI_API_KEY"
+    assert checks["keys"]["detail"] == "OPENAI_API_KEY (from the environment)"
     assert checks["models"]["detail"] == "scripted (COUNTERPOINT_MODELS)"
     assert checks["a debate"]["detail"].startswith("11 calls, ")
     assert "secret" not in result.output

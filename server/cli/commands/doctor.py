@@ -36,6 +36,7 @@ from server.models import (
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.prices import PriceTable
+from server.models.providers import keys
 from server.models.providers.connections import Connections
 from server.research import Research
 from server.settings import PREFIX, InvalidSettingsError, Settings, package_version
@@ -103,9 +104,17 @@ def check_signing_key(settings: Settings) -> Check:
     return Check("signing key", not signer.problem, found, needed=False)
 
 
+def check_keys(environ: Mapping[str, str]) -> Check:
+    """The keys that are set, and where each comes from. `check_database` has loaded those that are stored."""
+    names = [key for row in registry.PROVIDERS for key in row.key_variables if environ.get(key)]
+    names += [name for name in keys.origins if name not in names and environ.get(name)]
+    found = ", ".join(f"{name} (from {keys.origins.get(name, 'the environment')})" for name in names)
+    detail = f"{found}. {keys.problem}" if found and keys.problem else found or keys.problem
+    return Check("keys", bool(names) and not keys.problem, detail or "no provider's key is set", needed=False)
+
+
 async def check_keys_and_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
-    keys = [key for row in registry.PROVIDERS for key in row.key_variables if environ.get(key)]
-    key_check = Check("keys", bool(keys), ", ".join(keys) or "no provider's key is set", needed=False)
+    key_check = check_keys(environ)
     try:
         used = models.list_models_in_use(settings, environ)
         for name, _ in used:

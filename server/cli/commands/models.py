@@ -16,6 +16,7 @@ from server.models import Message, ModelError, Prompt, PromptSummary, Reply, Req
 from server.models.local import model as local
 from server.models.local import weights
 from server.models.model_servers import find_servers
+from server.models.providers import keys
 from server.models.providers.connections import Connections
 from server.models.registry import PROVIDERS, ModelRegistry, NoModelError, find_default_models
 from server.models.windows import WindowTable
@@ -45,6 +46,7 @@ def models() -> None:
 
     Example: counterpoint models list
     """
+    keys.load()
 
 
 @models.command("list")

@@ -1,0 +1,79 @@
+"""`counterpoint keys`: keys of providers that are stored on this machine."""
+
+import os
+import sys
+
+import click
+
+from server.models.providers import keys as store
+from server.models.registry import PROVIDERS
+from server.redaction import learn_secrets
+
+VARIABLES = {row.name: row.key_variables[0] for row in PROVIDERS}
+
+name_argument = click.argument("name")
+
+
+@click.group()
+def keys() -> None:
+    """Keys of providers, stored in the keyring of the system or in a file that you alone can read.
+
+    NAME is a provider (openai) or a variable (OPENAI_API_KEY). A variable of the environment wins over a stored key.
+
+    Example: counterpoint keys set openai
+    """
+
+
+@keys.command("set")
+@name_argument
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the key from stdin, unasked.")
+def set_key(name: str, *, from_stdin: bool) -> None:
+    """Store the key of NAME, which is asked for and not shown.
+
+    It goes into the keyring where there is one (`pip install 'counterpoint-mcp[keyring]'`), else into a file.
+
+    Example: counterpoint keys set openai
+    """
+    variable = store.find_variable(name, VARIABLES)
+    if not (from_stdin or sys.stdin.isatty()):
+        raise click.UsageError("There is no terminal to ask in. Pipe the key in, with --stdin.")
+    given = sys.stdin.read(store.MAX_KEY_LENGTH + 1000) if from_stdin else ask_for_key(variable)
+    place = store.store(variable, store.check_key(given))
+    click.echo(f"{variable} is stored in {place}. A server that runs already uses it from its next start on.")
+    if os.environ.get(variable):
+        click.echo(f"The environment sets {variable}, too, and wins.", err=True)
+
+
+def ask_for_key(variable: str) -> str:
+    given = str(click.prompt(variable, hide_input=True, err=True))
+    learn_secrets([given.strip()])
+    return given
+
+
+@keys.command("list")
+def list_keys() -> None:
+    """Show which keys are stored and where, not the keys.
+
+    Example: counterpoint keys list
+    """
+    stored = store.read_stored()
+    places = dict.fromkeys(stored.in_file, f"the file {store.default_path()}")
+    places |= dict.fromkeys(stored.in_keyring, "the keyring")
+    for variable in sorted(places):
+        wins = ", but the environment sets it and wins" if os.environ.get(variable) else ""
+        click.echo(f"{variable}  in {places[variable]}{wins}")
+    if not places:
+        click.echo("No key is stored. Store one: counterpoint keys set openai", err=True)
+
+
+@keys.command("remove")
+@name_argument
+def remove_key(name: str) -> None:
+    """Forget the stored key of NAME.
+
+    Example: counterpoint keys remove openai
+    """
+    variable = store.find_variable(name, VARIABLES)
+    if not store.remove(variable):
+        raise click.ClickException(f"{variable} is not stored. `counterpoint keys list` shows what is.")
+    click.echo(f"{variable} is no longer stored.")
