@@ -274,8 +274,8 @@ PARTLY: dict[str, str] = {
     "N19": "one page for looking at a debate: self-contained HTML export; counterpoint view and the MCP App come later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
-        "progress, resource updates, completions, prompts, elicitation of positions and models, paging, structured "
-        "results; the tasks extension and other questions to a person come later"
+        "progress, resource updates, completions, prompts, elicitation of positions and models, paging, the tasks "
+        "extension, structured results; other questions to a person come later"
     ),
     "D12": (
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "

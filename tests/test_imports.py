@@ -129,10 +129,10 @@ ROOMS: dict[str, str] = {
     ),
     "tools": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
-        "engine.queries models.registry redaction"
+        "engine.queries engine.runner models.registry redaction"
     ),
     "mcp": (
-        "compose debate.facts debate.views engine.database engine.debates engine.queries models.own "
+        "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.own "
         "models.providers redaction settings startup storage storage.sqlite tools"
     ),
     "client_configs": "debate.facts settings",

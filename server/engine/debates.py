@@ -105,8 +105,8 @@ class DebateManager:
         runner = Runner(
             self.store, caller, self.daily_budget, has_lease, self._text_listeners, self._before_steps
         )
-        self._driver = DebateDriver(self.store, runner, self.leases, self._task_group)
-        self.is_working, self.presence = self._driver.is_working, self._driver.presence
+        self._driver = driver = DebateDriver(self.store, runner, self.leases, self._task_group)
+        self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     async def __aenter__(self) -> Self:

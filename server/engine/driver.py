@@ -34,6 +34,7 @@ class DebateDriver:
         self.runs: dict[str, Run] = {}  # by debate id
         self.mirrors = MirrorHolder(store, runner.compute_elapsed, self.ensure_running)
         self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
+        self.failures: dict[str, Exception] = {}  # what ended the last run of a debate, if something did
         self.run_added = anyio.Event()
         self.presence = DatabasePresence(store.journal, self.stop_all)
         self.presence.loss_listeners.append(self.notify_all)
@@ -52,6 +53,7 @@ class DebateDriver:
         if run := self.runs.get(snapshot.id):
             run.through_round = max(run.through_round, through_round)
             return run
+        self.failures.pop(snapshot.id, None)
         run = Run(snapshot, through_round, self.code.get(snapshot.id, NO_CODE))
         self.runs[snapshot.id] = run
         self.task_group.start_soon(self.drive, run, is_new)
@@ -74,6 +76,7 @@ class DebateDriver:
 
     def forget_troubles(self) -> None:
         """The database is there again: what could not be recorded is about to be."""
+        self.failures.clear()
         for run in self.runs.values():
             run.trouble = None
 
@@ -107,7 +110,7 @@ class DebateDriver:
                         await self.mirrors.hold(run)
                     run.lease_scope = None
         except Exception as error:  # noqa: BLE001  (raised again in every watcher)
-            run.error = error
+            run.error = self.failures[debate_id] = error
         finally:
             del self.runs[debate_id]
             if run.snapshot.debate.ended:

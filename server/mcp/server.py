@@ -5,16 +5,23 @@ What answers calls is imported by the first of them: many clients start a server
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import quote
 
-from mcp import types
+from mcp import MCPError, types
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 
 from server.mcp.late_manager import LateManager, RequestContext
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
-from server.tools.listing import load_listed_tools
+from server.tools.listing import (
+    EXTENSIONS_VERSION,
+    TASKS,
+    TaskParams,
+    TaskUpdateParams,
+    load_listed_tools,
+)
 
 INSTRUCTIONS = """\
 Counterpoint gives you a second opinion: models with different positions debate a question, judges decide, \
@@ -37,7 +44,7 @@ def build_server(manager: LateManager) -> Server[LateManager]:
     async def lifespan(_server: Server[LateManager]) -> AsyncIterator[LateManager]:
         yield manager
 
-    return Server(
+    server = Server(
         "counterpoint",
         title="Counterpoint",
         description="Second opinions: debates between models, run, steered and judged.",
@@ -63,6 +70,14 @@ def build_server(manager: LateManager) -> Server[LateManager]:
         on_subscribe_resource=updates.follow,
         on_unsubscribe_resource=updates.unfollow,
     )
+    for method, kind in (
+        ("tasks/get", TaskParams),
+        ("tasks/update", TaskUpdateParams),
+        ("tasks/cancel", TaskParams),
+    ):
+        server.add_request_handler(method, kind, handle_task)
+    server.extensions[TASKS] = {}
+    return server
 
 
 async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
@@ -73,9 +88,24 @@ async def call_tool(
     context: RequestContext, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     manager = await context.lifespan_context.get()
-    from server.tools import debates  # noqa: PLC0415
+    from server.mcp import tasks  # noqa: PLC0415
+    from server.tools import debates, tool  # noqa: PLC0415
 
-    return await debates.call_tool(manager, context, params)
+    output = await debates.call_tool(manager, context, params)
+    if isinstance(output, tool.BegunRun):
+        return tasks.create(manager, output)  # type: ignore[return-value]  # the SDK has no type for an extension's
+    return output
+
+
+async def handle_task(context: RequestContext, params: TaskParams) -> dict[str, Any]:
+    """A method of the tasks extension. The protocol before it has no such methods."""
+    if context.protocol_version < EXTENSIONS_VERSION:
+        raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method)
+    from server.mcp import tasks  # noqa: PLC0415
+
+    if isinstance(params, TaskUpdateParams):
+        return await tasks.update(context, params)
+    return await (tasks.get if context.method == "tasks/get" else tasks.cancel)(context, params)
 
 
 async def list_templates(context: RequestContext, params: object) -> types.ListResourceTemplatesResult:

@@ -22,6 +22,7 @@ from mcp.server.subscriptions import (
 
 from server.debate.facts.errors import DebateError
 from server.mcp.late_manager import RequestContext
+from server.tools.listing import require_tasks
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
@@ -112,6 +113,8 @@ class UpdateBus(InMemorySubscriptionBus):
     async def listen(
         self, context: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
+        if "taskIds" in (params.notifications.model_extra or {}):
+            require_tasks(context)  # then they are polled: what is not acknowledged is not announced
         await self.start(context)
         uris = Counter(set(params.notifications.resource_subscriptions or ()))
         self.subscribed_uris += uris

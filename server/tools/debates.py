@@ -12,6 +12,7 @@ from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.quoting import quote_inline
+from server.debate.rules.decide import next_round
 from server.debate.views import catalog
 from server.engine import queries
 from server.engine.database.repeats import TwinError
@@ -20,10 +21,11 @@ from server.engine.debates import DebateManager
 from server.models.registry import NoModelError
 from server.redaction import MODEL_FIELDS, redact_model
 from server.tools import model_choice, pages, positions, results, texts
+from server.tools.elicitation import can_ask
 from server.tools.hints import suggest_after_list
 from server.tools.listing import load_listed_tools
 from server.tools.results import SCHEME
-from server.tools.tool import Tool, ToolArguments, ToolCall, ToolOutput, build_error
+from server.tools.tool import BegunRun, Tool, ToolArguments, ToolCall, ToolOutput, build_error
 
 READ = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -63,6 +65,16 @@ async def build_step(
     return results.build_tool_result(result, texts.format_step_result)
 
 
+async def follow(
+    call: ToolCall, debate_id: str, wait: float, *, joined: bool, is_polled: bool
+) -> CallToolResult | BegunRun:
+    """What a debate that runs has come to after so many seconds; with `is_polled`, that it runs, to those who poll."""
+    is_polled = is_polled and call.is_polled
+    snapshot = await call.manager.follow(debate_id, wait=0 if is_polled else wait, on_change=call.report)
+    begun = BegunRun(snapshot, call.params.name, 0, joined, asks=can_ask(call))
+    return begun if is_polled and not begun.is_over else await build_step(call, snapshot, joined=joined)
+
+
 class StartDebate(ToolArguments, requests.DebateRequest):
     """Open a debate between models on a question; with run=true also run it: a second opinion in one call."""
 
@@ -79,10 +91,10 @@ class StartDebate(ToolArguments, requests.DebateRequest):
             found, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
         if isinstance(found, InputRequiredResult):
             return found
-        if self.run:
-            wait = max(deadline - anyio.current_time(), 0)
-            found = await call.manager.follow(found.id, wait=wait, on_change=call.report)
-        return await build_step(call, found, joined=joined)
+        if not self.run:
+            return await build_step(call, found, joined=joined)
+        wait = max(deadline - anyio.current_time(), 0)
+        return await follow(call, found.id, wait, joined=joined, is_polled=self.wait_seconds > 0)
 
     async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot | InputRequiredResult:
         joins = not self.again
@@ -104,7 +116,7 @@ class ForkDebate(ToolArguments):
     again: Again = False
     wait_seconds: WaitSeconds = 45
 
-    async def execute(self, call: ToolCall) -> CallToolResult:
+    async def execute(self, call: ToolCall) -> ToolOutput:
         parent, at_round, run, joined = self.debate_id, self.at_round, self.changes.run, False
         try:
             snapshot = await call.manager.fork(
@@ -112,9 +124,11 @@ class ForkDebate(ToolArguments):
             )
         except TwinError as twin:
             snapshot, joined = await call.manager.join(twin.debate_id, run=run), True
-        if run:
-            snapshot = await call.manager.follow(snapshot.id, wait=self.wait_seconds, on_change=call.report)
-        return await build_step(call, snapshot, joined=joined)
+        if not run:
+            return await build_step(call, snapshot, joined=joined)
+        return await follow(
+            call, snapshot.id, self.wait_seconds, joined=joined, is_polled=self.wait_seconds > 0
+        )
 
 
 class StepRound(ToolArguments):
@@ -124,11 +138,16 @@ class StepRound(ToolArguments):
     round: Annotated[int, Field(ge=0, description="The round you expect; a past one is not run again")] = 0
     wait_seconds: WaitSeconds = 45
 
-    async def execute(self, call: ToolCall) -> CallToolResult:
+    async def execute(self, call: ToolCall) -> ToolOutput:
+        is_polled, expected = call.is_polled and self.wait_seconds > 0, self.round
+        if is_polled and not expected:
+            expected = next_round((await call.manager.load(self.debate_id)).debate)
+        wait = 0 if is_polled else self.wait_seconds
         snapshot = await call.manager.step(
-            self.debate_id, expected_round=self.round, wait=self.wait_seconds, on_change=call.report
+            self.debate_id, expected_round=expected, wait=wait, on_change=call.report
         )
-        return await build_step(call, snapshot, self.round)
+        begun = BegunRun(snapshot, call.params.name, expected, joined=False, asks=can_ask(call))
+        return begun if is_polled and not begun.is_over else await build_step(call, snapshot, self.round)
 
 
 class SubmitTurn(ToolArguments):
@@ -250,8 +269,9 @@ TOOLS = {
 async def call_tool(
     manager: DebateManager, context: ServerRequestContext[Any, Any], params: CallToolRequestParams
 ) -> ToolOutput:
-    """The result of a tool, without secrets; an error for one that does not exist."""
+    """What comes of a call, without secrets; an error for a tool that does not exist."""
     tool, listed = TOOLS.get(params.name), load_listed_tools().get(params.name)
     if tool is None or listed is None:
         return build_error(f"There is no tool {quote_inline(params.name, 100)}. Tools: {', '.join(TOOLS)}.")
-    return redact_model(await tool.run(ToolCall(manager, context, params), listed), MODEL_FIELDS)
+    output = await tool.run(ToolCall(manager, context, params), listed)
+    return output if isinstance(output, BegunRun) else redact_model(output, MODEL_FIELDS)

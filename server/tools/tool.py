@@ -13,11 +13,16 @@ from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
 from server.debate.commands import requests
+from server.debate.facts.config import CALLER
 from server.debate.facts.errors import DebateError
+from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
+from server.debate.rules.decide import Call, pending_calls
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.runner import TO_END, has_reached
+from server.tools.listing import polls_tasks
 
 MAX_ERRORS = 5
 MAX_ERROR_BYTES = 3_000
@@ -57,10 +62,49 @@ MAX_SHAPE_FIELDS = 4  # of an object, where an error shows its shape
 PROGRESS_STEP = 0.01
 """By which a report without a new answer grows: MCP requires that progress grows with every report."""
 
-ToolOutput = types.CallToolResult | types.InputRequiredResult
+
+ASKED = frozenset({CALLER})
+"""The models of seats whose turns a poll asks the person at the client for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """In place of a result, for a client that polls what a call began: it is told now, and asks for the result."""
+
+    snapshot: DebateSnapshot
+    tool: str
+    through_round: int  # 0: to the end
+    joined: bool
+    asks: bool  # whether the client can be asked for turns
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens by itself, and the result can be told."""
+        debate, status = self.snapshot.debate, self.snapshot.status
+        if status == "waiting" and self.asks and find_asked_calls(debate):
+            return False
+        return status in ("paused", "waiting") or has_reached(debate, self.through_round or TO_END)
+
+
+def find_asked_calls(debate: Debate) -> dict[str, Call]:
+    """The turns that the person at the client is asked for, the next one of each seat."""
+    asked: dict[str, Call] = {}
+    for call in pending_calls(debate):
+        if call.model in ASKED:
+            asked.setdefault(call.seat, call)
+    return asked
+
+
+ToolOutput = types.CallToolResult | types.InputRequiredResult | BegunRun
 """A result, or what the client has to ask a person first; it then repeats the call with the answer."""
 
 logger = logging.getLogger(__name__)
+
+
+def name_actor(context: ServerRequestContext[Any, Any]) -> str:
+    """The caller's name for the journal."""
+    client = context.session.client_params
+    return f"client {clean_line(client.client_info.name)[:60] if client else ''}".strip()
 
 
 class ToolCall:
@@ -72,10 +116,10 @@ class ToolCall:
         context: ServerRequestContext[Any, Any],
         params: types.CallToolRequestParams,
     ) -> None:
-        client = context.session.client_params
         self.context, self.params = context, params
         self.manager = manager
-        self.actor = f"client {clean_line(client.client_info.name)[:60] if client else ''}".strip()
+        self.actor = name_actor(context)
+        self.is_polled = polls_tasks(context)
         self._report_progress = context.session.report_progress
         self._reported: Progress | None = None
         self._progress, self._total = -PROGRESS_STEP, 0.0
@@ -118,10 +162,17 @@ class Tool:
             return build_error(str(error))
         except Exception as error:
             logger.exception("Tool %s failed", listed.name)
-            return build_error(
-                f"{listed.name} failed with {type(error).__name__}, which is a defect of this server. What was "
-                "recorded is kept: find_debates lists it. Details are in the server's log."
-            )
+            return build_failure(listed.name, error)
+
+
+def build_failure(tool: str, error: Exception) -> types.CallToolResult:
+    """What a caller is told of an error, which may be a defect of ours."""
+    if isinstance(error, DebateError):
+        return build_error(str(error))
+    return build_error(
+        f"{tool} failed with {type(error).__name__}, which is a defect of this server. What was recorded is kept: "
+        "find_debates lists it. Details are in the server's log."
+    )
 
 
 def build_error(text: str) -> types.CallToolResult:

@@ -10,6 +10,7 @@ from mcp import Client
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from server.mcp.server import ICON
+from server.tools.listing import TASKS
 from tests.support.client_calls import call
 from tests.support.mcp_debates import run_debate
 
@@ -27,11 +28,13 @@ def test_the_icon_is_a_picture_under_an_address_of_the_uri_syntax() -> None:
     assert unquote(picture).endswith("</svg>")
 
 
-async def test_only_what_there_is_is_offered(open_client: Any) -> None:
+async def test_only_what_there_is_is_offered(open_client: Any, era: str) -> None:
     async with open_client() as client:
         offered = client.server_capabilities.model_dump(exclude_none=True)
 
+    extensions = offered.pop("extensions", {})
     assert set(offered) == {"tools", "resources", "prompts", "completions"}
+    assert set(extensions) == ({TASKS} if era == "auto" else set())
 
 
 async def test_a_hint_is_sent_whether_it_is_true_or_false(open_client: Any) -> None:

@@ -15,10 +15,14 @@ from mcp import types
 from mcp.server.lowlevel import Server
 
 from server.compose import open_manager
+from server.mcp import tasks
 from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.mcp.subscriptions import UpdateBus
 from server.settings import Settings
+from server.tools.listing import TaskUpdateParams
+from server.tools.tool import BegunRun
+from tests.clients.conformance import task_fixtures
 from tests.clients.conformance.fixtures import build_fixtures
 
 Handler = Callable[..., Any]
@@ -62,12 +66,23 @@ async def add_fixtures(server: Server[LateManager]) -> None:
     call_own, call_added = find_handler(server, "tools/call"), find_handler(fixtures, "tools/call")
     read_own, read_added = find_handler(server, "resources/read"), find_handler(fixtures, "resources/read")
 
+    async def begin(context: Any, begun: BegunRun) -> Any:
+        return tasks.create(await context.lifespan_context.get(), begun)
+
     async def call(context: Any, params: types.CallToolRequestParams) -> Any:
+        if params.name in task_fixtures.NAMES:
+            return await task_fixtures.call(call_own, partial(begin, context), context, params)
         return await (call_added if params.name in names else call_own)(context, params)
 
     async def read(context: Any, params: types.ReadResourceRequestParams) -> Any:
         return await (read_added if params.uri.startswith("test://") else read_own)(context, params)
 
+    own_update = find_handler(server, "tasks/update")
+
+    async def update(context: Any, params: TaskUpdateParams) -> Any:
+        return await own_update(context, task_fixtures.translate(params))
+
+    server.add_request_handler("tasks/update", TaskUpdateParams, update)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, read)
     for method, kind in (
@@ -79,7 +94,7 @@ async def add_fixtures(server: Server[LateManager]) -> None:
 
 async def serve(database: str) -> None:
     settings = Settings(db=database, models=("scripted",))
-    async with open_manager(settings, environ={}) as manager:
+    async with open_manager(settings, task_fixtures.build_slow_models(), environ={}) as manager:
         server = build_server(LateManager.of(manager))
         await add_fixtures(server)
         web = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning"))

@@ -29,6 +29,7 @@ from mcp.types import (
 from pydantic import Field
 
 from tests.clients.conformance.inputs import add_inputs, ask, read_text
+from tests.clients.conformance.task_fixtures import add_task_tools
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
@@ -81,6 +82,7 @@ def build_fixtures(updates: SubscriptionBus) -> MCPServer:
         add_requests_to_the_client,
         add_changes,
         add_inputs,
+        add_task_tools,
         add_resources,
         add_prompts,
     ):

@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import anyio.abc
@@ -136,7 +137,7 @@ class ServerProcess:
 
 @asynccontextmanager
 async def start_server_process(
-    database: str, gate: CallGate, era: str
+    database: str, gate: CallGate, era: str, **options: Any
 ) -> AsyncIterator[tuple[ServerProcess, Client]]:
     """Start a server and a client of it. The process is killed at the end if it still runs."""
     environ = {**os.environ, "COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "gated"}
@@ -144,7 +145,7 @@ async def start_server_process(
     process = await anyio.open_process([sys.executable, __file__], env=environ, stderr=subprocess.DEVNULL)
     server = ServerProcess(process)
     try:
-        async with Client(server.transport(), mode=era) as client:
+        async with Client(server.transport(), mode=era, **options) as client:
             yield server, client
     finally:
         with suppress(ProcessLookupError):

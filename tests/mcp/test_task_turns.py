@@ -1,0 +1,169 @@
+"""Tasks that ask for turns, and tasks that outlive their server."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ElicitRequestParams,
+    ElicitResult,
+    Request,
+)
+
+from tests.support.client_calls import call
+from tests.support.mcp_debates import read_events
+from tests.support.processes.gated_servers import CallGate, open_call_gate, start_server_process
+from tests.support.servers import OpenClient
+from tests.support.task_client import Fields, Polling, ask, begin, get, poll
+
+
+async def refuse_forms(_context: Any, params: ElicitRequestParams) -> ElicitResult:
+    raise AssertionError(f"asked outside the task: {params.message}")
+
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N13")]
+
+POLLS: dict[str, Any] = {"extensions": [Polling()]}
+ASKABLE: dict[str, Any] = {**POLLS, "elicitation_callback": refuse_forms}
+ONE_ROUND = {"ballots": "none", "judges": {"models": ["scripted"]}}
+
+
+def seat(*models: str) -> dict[str, Any]:
+    """A debate of one round, whose openings are written at the same time."""
+    named = zip(("Ada", "Ben"), ("yes", "no"), models, strict=True)
+    debaters = [{"name": name, "stance": stance, "model": model} for name, stance, model in named]
+    return {"debaters": debaters, "max_rounds": 1, "options": ONE_ROUND, "again": True}
+
+
+def answer(text: str) -> dict[str, Any]:
+    return {"action": "accept", "content": {"text": text}}
+
+
+async def answer_turns(client: Client, task: dict[str, Any], **responses: Any) -> dict[str, Any]:
+    return await ask(client, "tasks/update", task["taskId"], inputResponses=responses)
+
+
+async def test_a_task_asks_for_the_turns_that_its_debate_waits_for(open_modern: OpenClient) -> None:
+    async with open_modern(**ASKABLE) as client:
+        begun = await begin(client, "start_debate", **seat("caller", "caller"))
+        asked = await poll(client, begun, "input_required")
+        first, second = asked["inputRequests"]
+        await answer_turns(client, begun, **{first: answer("Ship it."), "unknown": 7, "gone": {"action": []}})
+        left = await get(client, begun)
+        await answer_turns(client, begun, **{first: answer("Ship it twice."), second: answer("Wait.")})
+        done = await poll(client, begun)
+        spoken = await read_events(client, done["result"]["structuredContent"], "spoke")
+
+    form = asked["inputRequests"][first]
+    assert (form["method"], form["params"]["mode"]) == ("elicitation/create", "form")
+    assert form["params"]["message"].startswith("The debate waits for Ada. ")
+    assert "Ship it?" in form["params"]["message"]
+    assert form["params"]["requestedSchema"]["required"] == ["text"]
+    assert (left["status"], [*left["inputRequests"]]) == ("input_required", [second])
+    assert [turn["text"] for turn in spoken] == ["Ship it.", "Wait."]
+    assert (done["status"], done["result"]["structuredContent"]["status"]) == ("completed", "concluded")
+
+
+async def test_who_declines_leaves_the_turn_to_the_caller(open_modern: OpenClient) -> None:
+    async with open_modern(**ASKABLE) as client:
+        begun = await begin(client, "start_debate", **seat("caller", "scripted"))
+        asked = await poll(client, begun, "input_required")
+        await answer_turns(client, begun, **{key: {"action": "decline"} for key in asked["inputRequests"]})
+        done = await get(client, begun)
+        result = done["result"]["structuredContent"]
+        await call(client, "submit_turn", debate_id=result["debate_id"], speaker="Ada", text="Ship it.")
+        later = await get(client, begun)
+
+    assert (done["status"], result["status"]) == ("completed", "waiting")
+    assert [turn["speaker"] for turn in result["awaited"]] == ["Ada"]
+    assert later["result"]["structuredContent"]["status"] == "waiting"
+
+
+@pytest.mark.parametrize(("options", "model"), [(POLLS, "caller")])
+async def test_a_turn_that_nobody_is_asked_for_is_the_callers(
+    open_modern: OpenClient, options: dict[str, Any], model: str
+) -> None:
+    async with open_modern(**options) as client:
+        begun = await begin(client, "start_debate", **seat("scripted?delay=0.05", model))
+        done = await poll(client, begun)
+        result = done["result"]["structuredContent"]
+        await call(client, "submit_turn", debate_id=result["debate_id"], speaker="Ben", text="Wait.")
+        later = await get(client, begun)
+
+    assert (done["status"], result["status"], later["status"]) == ("completed", "waiting", "completed")
+    assert later["result"]["structuredContent"]["status"] == "waiting"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [7, {"action": "accept"}, answer(""), answer(" \u200b"), {"action": "accept", "content": {"text": 7}}],
+)
+async def test_an_answer_that_is_none_is_refused_and_asked_for_again(
+    open_modern: OpenClient, response: Any
+) -> None:
+    async with open_modern(**ASKABLE) as client:
+        begun = await begin(client, "start_debate", **seat("caller", "scripted"))
+        asked = await poll(client, begun, "input_required")
+        with pytest.raises(MCPError) as refused:
+            await answer_turns(client, begun, **dict.fromkeys(asked["inputRequests"], response))
+        again = await get(client, begun)
+
+    assert refused.value.error.code == INVALID_PARAMS
+    assert again["inputRequests"] == asked["inputRequests"]
+
+
+async def test_a_long_prompt_is_cut_in_a_form_and_says_where_it_is_whole(open_modern: OpenClient) -> None:
+    document = {"title": "All", "text": "word " * 5_000}
+    async with open_modern(**ASKABLE) as client:
+        begun = await begin(client, "start_debate", **seat("caller", "scripted"), documents=[document])
+        asked = await poll(client, begun, "input_required")
+        (form,) = asked["inputRequests"].values()
+
+    assert len(form["params"]["message"]) < 9_000
+    assert "view='prompt')" in form["params"]["message"][-100:]
+
+
+async def test_who_does_not_poll_is_not_told_of_tasks(open_modern: OpenClient) -> None:
+    listen = Request[dict[str, Any], str](
+        method="subscriptions/listen", params={"notifications": {"taskIds": ["any"]}}
+    )
+    async with open_modern() as client:
+        with pytest.raises(MCPError) as refused:
+            await client.session.send_request(listen, Fields)
+
+    assert refused.value.error.code == MISSING_REQUIRED_CLIENT_CAPABILITY
+
+
+@pytest.fixture
+async def at() -> AsyncIterator[CallGate]:
+    async with open_call_gate() as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("N8")
+@pytest.mark.parametrize("steps", [False, True])
+async def test_a_task_outlives_its_server(database: str, at: CallGate, steps: bool) -> None:
+    async with start_server_process(database, at, "auto", **POLLS) as (server, client):
+        if steps:
+            opened = await call(client, "start_debate", question="Ship it?", format="verdict")
+            kept = await begin(client, "step_round", debate_id=opened["debate_id"])
+            given_up = await begin(client, "step_round", debate_id=opened["debate_id"])
+        else:
+            kept, given_up = [await begin(client, "start_debate", format="verdict") for _ in range(2)]
+        await at.wait_for_calls(1)
+        await ask(client, "tasks/cancel", given_up["taskId"])
+        server.kill()
+    async with start_server_process(database, at, "auto", **POLLS) as (_, client):
+        before = await get(client, kept)
+        at.release.set()
+        done = await poll(client, kept)
+        cancelled = await get(client, given_up)
+
+    assert (before["status"], before["createdAt"]) == ("working", kept["createdAt"])
+    assert (done["status"], done["result"]["structuredContent"]["round"]) == ("completed", 1 if steps else 3)
+    assert cancelled["status"] == "cancelled"
+    assert at.repeated_call_count == 1  # the one in flight when the server was killed
