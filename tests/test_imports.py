@@ -123,9 +123,14 @@ ROOMS: dict[str, str] = {
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
         "engine.database engine.debates models.prices models.registry settings"
     ),
-    "web": (
-        "debate.analysis debate.arguments debate.documents debate.facts debate.rules debate.views "
-        "engine.database engine.debates engine.queries engine.receipts storage"
+    "web": "",
+    "web.drawing": "debate.analysis debate.arguments debate.documents debate.facts debate.rules debate.views",
+    "web.page": "",
+    "web.record": "debate.views storage web.drawing",
+    "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
+    "web.site": (
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates redaction "
+        "web.page web.sources"
     ),
     "tools": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
@@ -152,7 +157,7 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.views engine.database engine.debates engine.queries engine.receipts "
         "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
         "models.model_servers models.prices models.providers models.registry models.windows research "
-        "redaction settings signing upkeep web"
+        "redaction settings signing upkeep web.page web.site web.sources"
     ),
     "cli.main": (
         "cli.commands cli.session debate.facts debate.views engine.database engine.debates engine.queries "
@@ -201,6 +206,7 @@ LIBRARIES: dict[str, str] = {
     "evaluation": "anyio",
     "hooks": "anyio httpx2 pydantic yaml",
     "tools": "anyio mcp pydantic",
+    "web.site": "anyio pydantic starlette uvicorn",
     "mcp": "anyio mcp pydantic",
     "cli.terminal": "rich",
     "cli.session": "anyio click",

@@ -20,6 +20,7 @@ from server.cli.commands import (
     watch,
 )
 from server.cli.commands.install import install, uninstall
+from server.cli.commands.view import view
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
@@ -73,7 +74,7 @@ for command in (
     *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
-    *(verify.verify, watch.watch),
+    *(verify.verify, view, watch.watch),
 ):
     counterpoint.add_command(command)
 

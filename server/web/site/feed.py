@@ -1,0 +1,170 @@
+"""What changes in the database, by whichever process, as server-sent events.
+
+An event names the debates that have changed; the page asks for what is new of them. So nothing piles up for a slow
+page, and a page that was away for a while asks for the same thing as one that was not.
+"""
+
+import asyncio
+import json
+import logging
+import secrets
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from server.debate.facts.errors import DebateError
+from server.engine.debates import DebateManager
+from server.redaction import redact_error
+
+POLL_INTERVAL = 0.2  # seconds between looks for what other processes have written
+PING_INTERVAL = 15.0  # seconds without news until a comment is sent, which finds out who is gone
+SEND_TIMEOUT = 30.0  # seconds until a page that takes nothing is left
+RETRY_MS = 1_000  # after which a browser connects again
+MAX_LOGGED = 1_000  # changes that a page which was away can be told one by one
+
+EVERYTHING = None
+"""In the place of ids: any debate may have changed."""
+
+UNKNOWN_POSITION = -1
+
+logger = logging.getLogger(__name__)
+
+
+class ChangeFeed:
+    """One poll for all who follow, and none while nobody does. `run` runs as long as the manager is open."""
+
+    def __init__(self, manager: DebateManager) -> None:
+        self.manager = manager
+        self.trouble = ""  # why the database cannot be read now
+        self.follower_count = 0
+        self._edition = secrets.token_hex(4)  # of the numbers of changes
+        self._changes: deque[tuple[int, frozenset[str] | None]] = deque(maxlen=MAX_LOGGED)
+        self._number = 0  # of the last change
+        self._position = UNKNOWN_POSITION  # in the journal
+        self._runs: set[str] | None = None  # the debates that a process runs
+        self._woken, self._changed, self._is_closed = anyio.Event(), anyio.Event(), False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self) -> None:
+        """Never returns, and raises nothing."""
+        self._loop = asyncio.get_running_loop()
+        self.manager.subscribe(lambda _snapshot: self._wake())
+        self.manager.presence.reopening_listeners.append(self._begin_again)
+        while True:
+            woken = self._woken
+            if self.follower_count:
+                await self._poll()
+            with anyio.move_on_after(POLL_INTERVAL if self.follower_count else None):
+                await woken.wait()
+
+    def close_soon(self) -> None:
+        """End all streams. It can be called by the handler of a signal."""
+        if self._loop:
+            self._loop.call_soon_threadsafe(self.close)
+
+    def close(self) -> None:
+        """End all streams."""
+        self._is_closed = True
+        self._changed.set()
+
+    async def follow(self, last_event_id: str = "") -> AsyncGenerator[bytes]:
+        """Events from now on; after one with this id, all that came since, or that everything may have changed."""
+        number = self._parse_id(last_event_id)
+        is_new = True
+        self.follower_count += 1
+        self._wake()
+        try:
+            while not self._is_closed:
+                changed = self._changed
+                if is_new or number != self._number:
+                    event, is_new = self._build_event(number), False
+                    number = self._number
+                    yield event
+                    continue
+                with anyio.move_on_after(PING_INTERVAL) as patience:
+                    await changed.wait()
+                if patience.cancelled_caught:
+                    yield b":\n\n"
+        finally:
+            self.follower_count -= 1
+
+    async def _poll(self) -> None:
+        try:
+            self.manager.store.check_presence()
+            position, ids = await self.manager.find_changes(self._position)
+            runs = await self.manager.find_runs()
+        except DebateError as error:
+            self._note((), redact_error(str(error)))
+            return
+        except Exception:  # a bug of ours must not end the live updates
+            logger.exception("Reading the changes of the journal failed")
+            return
+        begun_or_left = runs ^ (self._runs if self._runs is not None else runs)
+        is_fresh = self._position == UNKNOWN_POSITION
+        self._position, self._runs = position, runs
+        self._note(EVERYTHING if is_fresh or self.trouble else {*ids, *begun_or_left}, "")
+
+    def _note(self, ids: Iterable[str] | None, trouble: str) -> None:
+        changed = frozenset(ids) if ids is not EVERYTHING else EVERYTHING
+        if changed or changed is EVERYTHING or trouble != self.trouble:
+            self.trouble = trouble
+            self._number += 1
+            self._changes.append((self._number, changed))
+            self._changed.set()
+            self._changed = anyio.Event()
+
+    def _wake(self) -> None:
+        self._woken.set()
+        self._woken = anyio.Event()
+
+    def _begin_again(self) -> None:
+        """Another database is used now, whose entries are numbered anew."""
+        self._position, self._runs = UNKNOWN_POSITION, None
+
+    def _parse_id(self, event_id: str) -> int:
+        """The number of a change; -1 for one that is not of this feed."""
+        edition, _, number = event_id.partition("-")
+        is_own = edition == self._edition and number.isascii() and number.isdigit()
+        return min(int(number[:18]), self._number) if is_own else -1
+
+    def _build_event(self, after: int) -> bytes:
+        """All changes after a number, as one event."""
+        since = [ids for number, ids in self._changes if number > after]
+        is_whole = after >= self._number - len(self._changes) and EVERYTHING not in since
+        ids = sorted(set().union(*(ids or () for ids in since))) if is_whole else EVERYTHING
+        data = json.dumps({"debates": ids, "trouble": self.trouble})
+        return f"retry: {RETRY_MS}\nid: {self._edition}-{self._number}\ndata: {data}\n\n".encode()
+
+
+class EventStream(Response):
+    """Events as they come, until they end or the client leaves. A client that takes nothing is left."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncGenerator[bytes], *, send_timeout: float = SEND_TIMEOUT) -> None:
+        super().__init__(headers={"x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self.events, self.send_timeout = events, send_timeout
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        async def wait_for_leaving() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        async with anyio.create_task_group() as tasks, aclosing(self.events) as events:
+            tasks.start_soon(wait_for_leaving)
+            await send(start)
+            async for event in events:
+                with anyio.move_on_after(self.send_timeout) as patience:
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
+                if patience.cancelled_caught:
+                    break  # the server closes the connection of a response that is not complete
+            else:
+                await send({"type": "http.response.body", "body": b""})
+            tasks.cancel_scope.cancel()

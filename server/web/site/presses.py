@@ -1,0 +1,76 @@
+"""The buttons of a page: what each asks of the engine, and the sentence that the page shows then."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.rules.decide import next_round
+from server.debate.rules.seats import find_own_models
+from server.debate.views.state import status_reason
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+
+ACTIONS = {
+    "pause": "pause",
+    "resume": "resume",
+    "note": "inject",
+    "challenge": "challenge",
+    "conclude": "conclude",
+}
+"""The interventions of the engine, by the names of the buttons."""
+
+ASKING = ("step", "resume", "conclude")
+"""After which this process may ask models, if no other runs the debate."""
+
+
+class Press(BaseModel):
+    """A button that was pressed. The same press may arrive twice: its `request_id` and `round` say so."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    action: Literal["step", "pause", "resume", "note", "challenge", "conclude"]
+    request_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{8,100}$")]
+    text: Annotated[str, Field(max_length=20_000)] = ""
+    to: Annotated[str, Field(max_length=200)] = ""
+    round: Annotated[int, Field(ge=0, le=10**6)] = 0  # for step: the one that the page shows as the next
+
+
+def parse_press(body: bytes) -> Press:
+    """Raises InvalidRequestError, whose text does not repeat what was sent."""
+    try:
+        return Press.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the request"
+        raise InvalidRequestError(f"This press cannot be read: {where}: {first['msg']}.") from None
+
+
+async def perform(manager: DebateManager, debate_id: str, press: Press, actor: str) -> str:
+    """Do what a button asks for, and return a sentence on when it takes effect. A repeat does nothing more.
+
+    Raises:
+        DebateError: it is not possible; the text says why.
+    """
+    snapshot = await manager.load(debate_id)
+    require(not snapshot.debate.ended, f"The debate is over: {status_reason(snapshot.debate)}")
+    if press.action in ASKING and not await manager.is_run(debate_id):
+        await manager.check_models([*dict.fromkeys(find_own_models(snapshot.debate).values())])
+    if press.action == "step":
+        return describe_step(await manager.step(debate_id, expected_round=press.round, wait=0), press.round)
+    request = InterventionRequest(text=press.text, to=press.to, request_id=press.request_id)
+    _, effect = await manager.intervene(debate_id, ACTIONS[press.action], request, actor=actor)
+    return effect
+
+
+def describe_step(snapshot: DebateSnapshot, round_number: int) -> str:
+    """What became of a step that nobody waits for."""
+    debate, reason = snapshot.debate, status_reason(snapshot.debate)
+    if debate.paused:
+        raise InvalidRequestError(f"The debate is paused: {reason} Press Resume to go on.")
+    if snapshot.status == "waiting":
+        return f"The debate waits: {reason}"
+    if 0 < round_number < next_round(debate):
+        return f"Round {round_number} has been run already."
+    return f"Round {next_round(debate)} runs."

@@ -1,0 +1,198 @@
+"""The addresses of the site, all relative to where it is mounted.
+
+    GET  /                      the list, as a page
+    GET  /list                  a page of the list, as data
+    GET  /events                what changes, as server-sent events
+    GET  /debates/ID            a debate, as a page
+    GET  /debates/ID/record     what is new in it, as data
+    POST /debates/ID/presses    a button
+
+Looking runs nothing and spends nothing. Errors are sentences: in `error` where data is asked for.
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from server.debate.facts.errors import DebateError
+from server.debate.rules.decide import is_round_over, next_round
+from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.redaction import redact_error
+from server.web.page import Place, build_page, build_policy, read_scripts, read_style
+from server.web.site.feed import ChangeFeed, EventStream
+from server.web.site.presses import parse_press, perform
+from server.web.sources import load_debate_data, load_list_data
+
+PLACE = Place(script=(Path(__file__).parent / "site.js").read_text(encoding="utf-8"), connect="'self'")
+POLICY = f"{build_policy(PLACE, (*read_scripts(), PLACE.script), read_style())}; frame-ancestors 'none'"
+
+MAX_BODY = 64_000  # bytes of a press
+BODY_TIMEOUT = 10.0  # seconds until a press has arrived
+MAX_STREAMS = 100
+
+LEFT = (
+    "No process runs this debate now: the one that did has ended, or was killed. What was recorded is kept, and Step "
+    "goes on from there."
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who looks: the debates that they see, what changes of them, and their name for the record."""
+
+    manager: DebateManager
+    feed: ChangeFeed
+    actor: str
+
+
+FindVisitor = Callable[[Request], Visitor]
+Answer = Callable[[Request, Visitor], Awaitable[Response]]
+
+
+def build_site(find_visitor: FindVisitor) -> Starlette:
+    """The application. `find_visitor`: whose request it is; the door in front of it has let them in."""
+
+    def serve(answer: Answer, *, is_page: bool = False) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            visitor = find_visitor(request)
+            try:
+                return await answer(request, visitor)
+            except DebateError as error:
+                visitor.manager.presence.acknowledge(error)
+                status, text = find_status(error), redact_error(describe_error(error))
+            except HTTPException as error:
+                status, text = error.status_code, error.detail
+            except ClientDisconnect:
+                status, text = 400, "The request was broken off."
+            except Exception as error:
+                logger.exception("%s %s failed", request.method, request.url.path.rpartition("/")[2])
+                defect = f"This failed with {type(error).__name__}, which is a defect of this server."
+                status, text = 500, f"{defect} What was recorded is kept. Details are in the server's log."
+            return (
+                build_error_page(request, text, status) if is_page else JSONResponse({"error": text}, status)
+            )
+
+        return endpoint
+
+    return Starlette(
+        routes=[
+            Route("/", serve(show_list, is_page=True)),
+            Route("/list", serve(send_list)),
+            Route("/events", serve(send_events)),
+            Route("/debates/{debate_id}", serve(show_debate, is_page=True)),
+            Route("/debates/{debate_id}/record", serve(send_record)),
+            Route("/debates/{debate_id}/presses", serve(take_press), methods=["POST"]),
+        ]
+    )
+
+
+def find_status(error: DebateError) -> int:
+    if isinstance(error, DebateNotFoundError):
+        return 404
+    return 503 if isinstance(error, StorageUnavailableError) else 409
+
+
+def describe_error(error: DebateError) -> str:
+    text = str(error)
+    return (
+        text.partition(". ")[0] + "." if isinstance(error, DebateNotFoundError) else text
+    )  # the rest is for models
+
+
+def build_html(page: str, status: int = 200) -> HTMLResponse:
+    return HTMLResponse(page, status, {"content-security-policy": POLICY})
+
+
+def build_error_page(request: Request, text: str, status: int) -> HTMLResponse:
+    """A page with a sentence, and the way back to the list."""
+    root = ".." if request.path_params else "."
+    back = f"<p><a href='{root}'>All debates</a></p>"
+    head = "<!doctype html><html lang='en'><meta charset='utf-8'><title>Counterpoint</title>"
+    return HTMLResponse(f"{head}<main><h1>Counterpoint</h1><p>{escape(text)}</p>{back}</main></html>", status)
+
+
+async def show_list(request: Request, visitor: Visitor) -> Response:
+    await visitor.manager.presence.reopen_if_told()
+    return build_html(build_page(await load_list_data(visitor.manager, **read_search(request)), PLACE))
+
+
+async def send_list(request: Request, visitor: Visitor) -> Response:
+    return JSONResponse(await load_list_data(visitor.manager, **read_search(request)))
+
+
+def read_search(request: Request) -> dict[str, str]:
+    return {name: request.query_params.get(name, "")[:1_000] for name in ("query", "status", "cursor")}
+
+
+async def show_debate(request: Request, visitor: Visitor) -> Response:
+    await visitor.manager.presence.reopen_if_told()
+    debate_id = request.path_params["debate_id"]
+    return build_html(build_page(await load_debate_data(visitor.manager, debate_id), PLACE))
+
+
+async def send_record(request: Request, visitor: Visitor) -> Response:
+    """{"data": for `counterpoint.show`, "next_round", "note": what the page says beside the status}.
+
+    `since`: the entries after this one. 304 if nothing is new since the response with this `ETag`.
+    """
+    manager, debate_id = visitor.manager, request.path_params["debate_id"]
+    since = request.query_params.get("since", "")
+    since_seq = int(since) if re.fullmatch("[0-9]{1,9}", since) else 0
+    snapshot, is_run = await manager.load(debate_id), await manager.is_run(debate_id)
+    tag = f'"{snapshot.debate.version}-{int(is_run)}-{since_seq}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"etag": tag})
+    data = await load_debate_data(manager, debate_id, since_seq=since_seq)
+    note = LEFT if not is_run and is_left(snapshot) else ""
+    content = {"data": data, "next_round": next_round(snapshot.debate), "note": note}
+    return JSONResponse(content, headers={"etag": tag})
+
+
+def is_left(snapshot: DebateSnapshot) -> bool:
+    """Whether a debate that nobody runs was left in the middle of what was asked for."""
+    debate = snapshot.debate
+    in_round = debate.round > 0 and not is_round_over(debate)
+    return snapshot.status == "running" and (snapshot.is_unattended or in_round)
+
+
+async def send_events(request: Request, visitor: Visitor) -> Response:
+    if visitor.feed.follower_count >= MAX_STREAMS:
+        raise HTTPException(503, f"More than {MAX_STREAMS} pages are open.")
+    return EventStream(visitor.feed.follow(request.headers.get("last-event-id", "")))
+
+
+async def take_press(request: Request, visitor: Visitor) -> Response:
+    """{"line": a sentence on what was done}."""
+    press = parse_press(await read_body(request))
+    await visitor.manager.presence.reopen_if_told()
+    line = await perform(visitor.manager, request.path_params["debate_id"], press, visitor.actor)
+    return JSONResponse({"line": line})
+
+
+async def read_body(request: Request) -> bytes:
+    """JSON, which a page of another site cannot send unasked. Raises HTTPException for what is too much or too slow."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(415, "A press is sent as application/json.")
+    body = bytearray()
+    with anyio.move_on_after(BODY_TIMEOUT) as patience:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                raise HTTPException(413, f"A press has {MAX_BODY:,} bytes at most.")
+    if patience.cancelled_caught:
+        raise HTTPException(408, "The press did not arrive in time.")
+    return bytes(body)

@@ -1,0 +1,82 @@
+"""The site on a port of this machine, until the process is told to end."""
+
+import secrets
+import socket
+from types import FrameType
+
+import anyio
+import uvicorn
+
+from server.debate.facts.errors import InvalidRequestError
+from server.engine.debates import DebateManager
+from server.web.site.door import HOST, Door
+from server.web.site.feed import ChangeFeed
+from server.web.site.routes import Visitor, build_site
+
+TOKEN_BYTES = 32
+MAX_CONNECTIONS = 256
+
+
+class SiteServer(uvicorn.Server):
+    """Ends open streams as soon as it is told to end: it would wait for them."""
+
+    def __init__(self, config: uvicorn.Config, feed: ChangeFeed) -> None:
+        super().__init__(config)
+        self.feed = feed
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self.feed.close_soon()
+
+
+def open_port(port: int) -> socket.socket:
+    """A socket that listens on this machine only. `port`: 0 for any that is free. Raises InvalidRequestError."""
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or "it cannot be opened").lower()
+        raise InvalidRequestError(
+            f"Port {port} cannot be used: {reason}. Choose another with --port."
+        ) from None
+    return listener
+
+
+class Site:
+    """The site of a manager's debates on a port of this machine. `actor`: who presses its buttons, for the record."""
+
+    def __init__(self, manager: DebateManager, listener: socket.socket, *, actor: str) -> None:
+        visitor = Visitor(manager, ChangeFeed(manager), actor)
+        port, token = listener.getsockname()[1], secrets.token_urlsafe(TOKEN_BYTES)
+        self.feed, self.listener = visitor.feed, listener
+        self.door = Door(build_site(lambda _request: visitor), token=token, port=port)
+        config = uvicorn.Config(
+            self.door,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,  # it would hold the token
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=1,
+        )
+        self.server = SiteServer(config, self.feed)
+
+    def build_address(self, debate_id: str = "") -> str:
+        """Of a debate's page; of the list for ""."""
+        return f"{self.door.address}{f'debates/{debate_id}' if debate_id else ''}"
+
+    async def serve(self) -> None:
+        """Serve until `stop`, or a signal, which is then raised again."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.feed.run)
+            await self.server.serve(sockets=[self.listener])
+            tasks.cancel_scope.cancel()
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.feed.close()

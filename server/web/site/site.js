@@ -1,0 +1,133 @@
+// What the page of a site does beside drawing: it follows changes, sends presses and goes from page to page.
+"use strict";
+(() => {
+  const path = location.pathname;
+  const root = new URL(path.replace(/debates\/[^/]*$/, ""), location.origin);
+  const debate = /debates\/([^/]+)$/.exec(path)?.[1] ?? "";
+  const here = new URL(debate ? `debates/${debate}/` : "", root);
+
+  async function ask(url, options = {}) {
+    let response;
+    try {
+      response = await fetch(url, { ...options, cache: "no-store", referrerPolicy: "no-referrer" });
+    } catch {
+      throw new Error("The server does not answer. It may have ended: start counterpoint view again.");
+    }
+    if (response.status === 304) return { tag: response.headers.get("etag") };
+    const data = await response.json().catch(() => ({}));
+    if (!response.ok) throw new Error(data.error || `The server refused this (${response.status}). Open the address that counterpoint view printed.`);
+    return { data, tag: response.headers.get("etag") };
+  }
+
+  // ---- a debate: what is new in it ------------------------------------------------------------------------------
+  let nextRound = 0, note = "", tag = "", wasOpen = false;
+
+  async function refreshDebate() {
+    const { seq, status } = counterpoint.position();
+    const isOver = (s) => s === "concluded" || s === "truncated";
+    wasOpen ||= !isOver(status);
+    const since = (n) => new URL(`record?since=${n}`, here);
+    let found = await ask(since(seq), { headers: tag ? { "If-None-Match": tag } : {} });
+    if (!found.data) return;
+    if (wasOpen && isOver(found.data.data.debates[0].status)) {  // what was hidden until the end is shown now
+      found = await ask(since(0));
+      wasOpen = false;
+    }
+    ({ next_round: nextRound, note } = found.data);
+    tag = "";
+    counterpoint.show(found.data.data);
+    if (seq === counterpoint.position().seq) tag = found.tag;
+  }
+
+  // ---- the list: its first page, unless somebody reads on ---------------------------------------------------------
+  let asked = Object.fromEntries(["query", "status"].map((name) => [name, new URLSearchParams(location.search).get(name) ?? ""]));
+  let hasMore = false;
+
+  async function search(given) {
+    const wanted = { query: given.query ?? "", status: given.status ?? "", cursor: given.cursor ?? "" };
+    const parameters = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+    asked = { query: wanted.query, status: wanted.status };
+    hasMore = Boolean(wanted.cursor);
+    const kept = new URLSearchParams(Object.entries(asked).filter(([, value]) => value));
+    history.replaceState(null, "", kept.size ? `?${kept}` : root.pathname);
+    return (await ask(new URL(`list?${parameters}`, root))).data;
+  }
+
+  async function refreshList() {
+    if (hasMore) return;
+    const before = JSON.stringify(asked);
+    const { data } = await ask(new URL(`list?${new URLSearchParams(asked)}`, root));
+    if (!hasMore && before === JSON.stringify(asked)) counterpoint.show(data);
+  }
+
+  // ---- refreshing: one at a time, and once more if something changed meanwhile ------------------------------------
+  let isBusy = false, isStale = false, trouble = "";
+
+  async function refresh() {
+    isStale = true;
+    if (isBusy) return;
+    isBusy = true;
+    while (isStale) {
+      isStale = false;
+      try {
+        await (debate ? refreshDebate() : refreshList());
+        if (!trouble) counterpoint.live("connected", note);
+      } catch (error) {
+        counterpoint.live("lost", error.message);
+      }
+      if (!debate) await new Promise((done) => setTimeout(done, 500));
+    }
+    isBusy = false;
+  }
+
+  function take(change) {
+    trouble = change.trouble;
+    if (trouble) counterpoint.live("lost", trouble);
+    else if (!change.debates || !debate || change.debates.includes(debate)) refresh();
+    else counterpoint.live("connected", note);
+  }
+
+  // ---- one stream for all tabs: a browser opens six connections to a server ---------------------------------------
+  const channel = new BroadcastChannel(root.pathname);
+  channel.onmessage = ({ data }) => take(data);
+
+  function tell(change) {
+    channel.postMessage(change);
+    take(change);
+  }
+
+  function follow() {
+    const source = new EventSource(new URL("events", root));
+    source.onmessage = ({ data }) => tell(JSON.parse(data));
+    source.onerror = () => tell({ debates: [], trouble: source.readyState === EventSource.CLOSED
+      ? "The server of this page has ended. Start counterpoint view again, and open the address that it prints."
+      : "The server does not answer. This page connects again by itself." });
+    return new Promise(() => {});  // until the tab is closed: then another one follows
+  }
+
+  if (navigator.locks) navigator.locks.request(root.href, follow);
+  else follow();
+  addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });
+
+  // ---- presses ----------------------------------------------------------------------------------------------------
+  let last = { key: "", id: "" };  // the same press again, after a lost answer, has the same id
+
+  async function act(action, given = {}) {
+    const press = { action, text: given.text ?? "", to: given.to ?? "", round: action === "step" ? nextRound : 0 };
+    const key = JSON.stringify([press, counterpoint.position().seq]);
+    if (last.key !== key) last = { key, id: [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("") };
+    const body = JSON.stringify({ ...press, request_id: last.id });
+    const { data } = await ask(new URL("presses", here), { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    last = { key: "", id: "" };
+    refresh();
+    return data.line;
+  }
+
+  counterpoint.connect({
+    actions: ["step", "pause", "note", "challenge", "conclude"],
+    act,
+    open: (id) => { location.href = new URL(id ? `debates/${encodeURIComponent(id)}` : "", root).href; },
+    search,
+  });
+  refresh();
+})();
