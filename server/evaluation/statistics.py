@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import NormalDist
 
 from server.debate.analysis.calibration import Bin, Outcomes, compute_calibration_error, sort_into_bins
 from server.evaluation.scores import Answer, Spending
@@ -12,6 +13,7 @@ from server.evaluation.scores import Answer, Spending
 RESAMPLES = 4_000
 SEED = 0
 LEVEL = 0.95
+Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,18 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def bootstrap(values: Sequence[float]) -> Interval:
+def bootstrap(values: Sequence[float], least: float, most: float) -> Interval:
     """The mean of at least one value, with the percentiles of means of samples drawn from them.
 
     Each sample has one value less than there are: drawn so, means vary as much as the mean itself does, where samples
-    of the same size vary less by (n - 1) / n.
+    of the same size vary less by (n - 1) / n. Values that are all alike say nothing of how they vary: then it is the
+    interval of Wilson for n out of n, between the `least` and the `most` that a value can be.
     """
     draw = random.Random(SEED)  # noqa: S311  (no secret)
     mean, size = sum(values) / len(values), max(len(values) - 1, 1)
     if min(values) == max(values):
-        return Interval(mean, mean, mean)
+        doubt = Z**2 / (len(values) + Z**2)
+        return Interval(mean, mean - doubt * (mean - least), mean + doubt * (most - mean))
     means = sorted(sum(draw.choices(values, k=size)) / size for _ in range(RESAMPLES))
     cut = round(RESAMPLES * (1 - LEVEL) / 2)
     return Interval(mean, means[cut - 1], means[-cut])
@@ -81,7 +85,7 @@ def score_arm(answers: Sequence[Answer]) -> ArmScore:
     bins = sort_into_bins(sure)
     return ArmScore(
         questions=len(answers),
-        accuracy=bootstrap([answer.credit for answer in answers]),
+        accuracy=bootstrap([answer.credit for answer in answers], 0, 1),
         labels={name: LabelShare(len(labels[name]), sum(labels[name])) for name in LABELS if name in labels},
         spending=spending,
         brier=sum(told) / len(told) if told else None,
@@ -93,7 +97,8 @@ def score_arm(answers: Sequence[Answer]) -> ArmScore:
 
 def compare_arms(first: Sequence[Answer], second: Sequence[Answer]) -> Interval:
     """The accuracy of the first less that of the second, on the same questions, at least one."""
-    return bootstrap([one.credit - other.credit for one, other in zip(first, second, strict=True)])
+    differences = [one.credit - other.credit for one, other in zip(first, second, strict=True)]
+    return bootstrap(differences, -1, 1)
 
 
 def list_comparisons(arms: Sequence[str]) -> list[tuple[str, str]]:

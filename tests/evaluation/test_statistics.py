@@ -27,12 +27,30 @@ def build_answer(credit: float, label: str = "decided", **fields: Any) -> Answer
 
 def test_an_interval_holds_the_mean_and_is_the_same_each_time() -> None:
     values = [1.0] * 40 + [0.0] * 20
-    found = bootstrap(values)
-    assert found == bootstrap(values)
+    found = bootstrap(values, 0, 1)
+    assert found == bootstrap(values, 0, 1)
     assert found.value == pytest.approx(2 / 3)
     assert found.low < found.value < found.high
     assert found.high - found.low == pytest.approx(2 * 1.96 * (2 / 9 / 59) ** 0.5, rel=0.1)
-    assert bootstrap([0.5]).low == bootstrap([0.5]).high == 0.5
+
+
+@pytest.mark.parametrize(
+    ("differences", "is_clear"), [([1.0], False), ([1.0] * 3, False), ([1.0] * 6, True), ([-1.0] * 6, True)]
+)
+def test_few_questions_that_all_go_one_way_are_not_taken_for_certain(
+    differences: list[float], is_clear: bool
+) -> None:
+    found = bootstrap(differences, -1, 1)
+    assert found.is_clear is is_clear
+    assert -1 <= found.low < found.high <= 1
+    assert found.value in (found.low, found.high)
+
+
+def test_a_share_of_all_has_the_interval_of_wilson() -> None:
+    assert bootstrap([1.0] * 10, 0, 1).low == pytest.approx(0.7225, abs=1e-4)
+    assert bootstrap([0.0] * 10, 0, 1).high == pytest.approx(0.2775, abs=1e-4)
+    both = bootstrap([0.0] * 10, -1, 1)
+    assert both.low == -both.high < 0
 
 
 @pytest.mark.slow
@@ -41,7 +59,7 @@ def test_intervals_hold_as_often_as_they_say() -> None:
     held = 0
     for _ in range(150):
         values = [draw.choice([-1.0, 0.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(60)]
-        found = bootstrap(values[:60])
+        found = bootstrap(values[:60], -1, 1)
         held += found.low <= 1 / 6 <= found.high
     assert held >= 137
 
