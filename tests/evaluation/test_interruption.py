@@ -87,8 +87,6 @@ async def run_evaluation(
                     stub.change.clear()
                     await stub.change.wait()
                 process.send_signal(number)
-                with anyio.fail_after(5):
-                    await process.wait()
             await process.wait()
     return Run(process.returncode, *(text.decode() for text in told))
 
