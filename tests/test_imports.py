@@ -39,7 +39,7 @@ ROOMS: dict[str, str] = {
     "debate.documents": "debate.arguments debate.facts",
     "debate.votes": "debate.facts",
     "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
-    "debate.rules": "debate.ballots debate.documents debate.facts debate.votes",
+    "debate.rules": "debate.arguments debate.ballots debate.documents debate.facts debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction",
     "signing": "debate.facts redaction storage",

@@ -17,7 +17,6 @@ from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal, crop_start
 from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event
-from server.debate.ballots.rhetoric import describe_observation
 from server.debate.commands.effort import describe_effort
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts import events, interventions
@@ -35,6 +34,7 @@ from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
 from server.debate.views.names import name_event, show_turn
 from server.debate.views.progress import estimate_line
+from server.debate.views.rounds import describe_reading
 from server.debate.views.state import (
     TURN_HEADING,
     awaited_seats,
@@ -275,8 +275,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case events.Spoke():
             print_turn(out, snapshot, event)
-        case events.Observed():
-            print_section(out, "Observer", describe_observation(snapshot.debate, event))
+        case events.Observed() | events.Extracted():
+            print_section(out, *describe_reading(snapshot.debate, event))
         case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
             out.print_markdown(markdown.officer_block(event), 2)
         case events.BlockEnded():
@@ -369,7 +369,7 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -
     if count := len(setup.judges.models):
         models = ", ".join(dict.fromkeys(setup.judges.models))
         parts.append(f"{format_count(count, 'judge')} ({models})")
-    names = ("moderator", "referee", "observer", "synthesizer")
+    names = ("moderator", "referee", "observer", "analyst", "synthesizer")
     officers = {name: getattr(setup, name) for name in names}
     parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
     parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]

@@ -29,7 +29,7 @@ from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round
-from server.debate.rules.seats import find_models
+from server.debate.rules.seats import find_models, find_officers
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.errors import translate_storage_errors
@@ -205,11 +205,11 @@ class DebateManager:
         setup = redact_model(setup, MODEL_FIELDS)
         setup = setup.model_copy(update={"has_predicate": code.terminate_when is not None})
         setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
-        officers = (setup.moderator, setup.referee, setup.observer, setup.synthesizer)
         names = find_models(setup)
         await self.check_models((*names, *setup.fallback_models))
         self._models.prepare(names)
-        for tools in (setup.judges.tools, *(officer.tools for officer in officers if officer)):
+        officers = (officer for officer in find_officers(setup).values() if officer)
+        for tools in (setup.judges.tools, *(officer.tools for officer in officers)):
             self.research.check(tools)
         for debater in setup.debaters:
             self.research.check(debater.tools, for_debater=True)

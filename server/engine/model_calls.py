@@ -36,6 +36,7 @@ from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
 from server.research import Research
 
 MIN_STRUCTURED_REPLY_TOKENS = 2000  # whatever the limit: a structured reply that is cut off is not usable
+EXTRACTION_FACTOR = 4  # tokens of claims for a token of the turns that they are read from
 MAX_LOOKUP_BATCHES = 3  # for each answer; after that the seat is called without tools
 MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
 LEEWAY = 30  # seconds
@@ -200,6 +201,9 @@ def fit_answer(debate: Debate, call: Call, prompt: Prompt) -> int:
     max_tokens = (debater and debater.max_turn_tokens) or debate.setup.max_turn_tokens
     if call.task not in ("argument", "message", "answer"):
         max_tokens = max(max_tokens, MIN_STRUCTURED_REPLY_TOKENS)
+    if call.task == "extraction":  # the words of each claim, and its wording, with what stands around them
+        turns = estimate_tokens(turn.text for turn in debate.round_turns(call.round))
+        max_tokens = max(max_tokens, EXTRACTION_FACTOR * turns)
     window = debate.windows.get(call.model, 0)
     tokens = estimate_tokens(message.content for message in prompt.messages)
     misfit = describe_misfit(call.model, window, tokens, max_tokens)

@@ -8,7 +8,7 @@ from server.debate.facts.events import Event, Opened, Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
 from storage.journal import encode_canonical, genesis_hash, link_hash
 from tests.support.golden_plays.ballots import play_ballots, play_hollow, play_skipped
-from tests.support.golden_plays.evidence import play_digested, play_observed
+from tests.support.golden_plays.evidence import play_digested, play_extracted, play_observed
 from tests.support.golden_plays.formats import (
     play_blocks,
     play_default_plan,
@@ -50,6 +50,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "oxford": play_oxford,
         "blocks": play_blocks,
         "observed": play_observed,
+        "extracted": play_extracted,
         "digested": play_digested,
         "messages": play_messages,
         "hollow": play_hollow,

@@ -26,6 +26,7 @@ HIDDEN: dict[SeatKind, tuple[str, ...]] = {
     "moderator": ("quokka briefing", "quokka angle", "quokka summary"),
     "referee": ("walrus audit",),
     "observer": ("vicuna reason",),
+    "analyst": ("yak wording", "yak doubt"),
     "judges": ("ibex dissent",),
     "synthesizer": ("okapi result",),
 }
@@ -48,6 +49,12 @@ def observer(request: Request) -> str:
     return json.dumps({"marks": [mark]})
 
 
+def analyst(request: Request) -> str:
+    said = {"speaker": request.prompt.summary.positions[0][0], "words": "A zebra"}
+    claims = [{**said, "claim": "A yak wording."}]
+    return json.dumps({"claims": claims, "left_out": [{**said, "why": "A yak doubt."}]})
+
+
 def seats() -> dict[str, ScriptedModel]:
     finding = {"verdict": "Found.", "winner": "Ada", "reasoning": "Because.", "margin": 2}
     return {
@@ -62,6 +69,7 @@ def seats() -> dict[str, ScriptedModel]:
         ),
         "referee": build_scripted_model(audit="A walrus audit."),
         "observer": ScriptedModel(observer),
+        "analyst": ScriptedModel(analyst),
         **{
             name: replace(build_scripted_model(judgment=finding), name=f"{name}/judge")
             for name in ("x", "y", "z")
@@ -82,6 +90,8 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
         "moderator": {"model": "moderator", "opens": True, "closes": True},
         "referee": {"model": "referee"},
         "observer": {"model": "observer"},
+        "claims": "extracted",
+        "analyst": {"model": "analyst"},
         "synthesizer": {"model": "synthesizer"},
         "judges": {"models": ["x", "y", "z", "other"]},
         "phases": ["argumentation", "cross_examination", "voting", "verdict"],
@@ -116,7 +126,9 @@ async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind:
         }
 
     for other, secrets in HIDDEN.items():
-        is_hidden = other == kind or (kind, other) == ("debaters", "observer")  # it quotes debaters
+        is_hidden = other == kind or (
+            kind == "debaters" and other in ("observer", "analyst")
+        )  # they quote debaters
         for secret in secrets:
             assert any(secret in text for text in texts) == (not is_hidden), secret
     assert not any(by_word[secret] for secret in HIDDEN[kind])

@@ -25,6 +25,7 @@ from server.debate.commands.requests import (
 from server.debate.facts.config import (
     BREAKPOINT_FORMS,
     ChallengeMode,
+    ClaimMode,
     EffortLevel,
     HandoffMode,
     Limits,
@@ -131,6 +132,9 @@ DEBATE_OPTIONS = combine_options(
     click.option("--mirror", type=click.Choice(["true", "if_contested"]), help="Again with stances swapped."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),
+    click.option(
+        "--claims", type=click.Choice(get_args(ClaimMode)), help="extracted: by an analyst.  [asked]"
+    ),
     click.option(
         "--challenges", type=click.Choice(get_args(ChallengeMode)), help="To hollow agreement.  [report]"
     ),
@@ -334,21 +338,8 @@ def run_debate(
 
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
-    names = ["instructions", "seed", "speaking", "handoff", "referee", "phases", "fallback_models"]
-    names += [
-        "observer",
-        "challenges",
-        "quorum",
-        "same_stance",
-        "pause_when",
-        "closing_round",
-        "mirror",
-        "baseline",
-        "on_window",
-        "voting",
-        "effort",
-    ]
-    options = {name: given[name] for name in names if given[name]} | build_judges(given)
+    options = {name: value for name in OptionsInput.model_fields if (value := given.get(name))}
+    options |= build_judges(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
     if duty := given["moderator"] or ("opens" if given["tools"] else ""):

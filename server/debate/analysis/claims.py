@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.arguments.citations import Link
 from server.debate.arguments.drawing import draw_graphml, draw_mermaid
 from server.debate.arguments.graph import Graph, build_graph
-from server.debate.arguments.points import format_id
+from server.debate.arguments.points import Point, format_id
 from server.debate.ballots.report import find_last_ballots
 from server.debate.documents.evidence import count_quotes
 from server.debate.documents.marks import disarm_marks
@@ -241,10 +241,28 @@ def build_graph_data(debate: Debate) -> dict[str, Any]:
             "strength": round(graph.strengths[point.id], 4),
             "documents": list(graph.documents.get(point.id, ())),
             "cited_in_readings": cited[point.id],
+            "claims": build_claim_rows(debate, point),
         }
         for point in graph.points.values()
     ]
     return {"semantics": SEMANTICS, "points": points, "links": build_links(graph.links)}
+
+
+def build_claim_rows(debate: Debate, point: Point) -> list[dict[str, Any]]:
+    """What the analyst reads in a point, where clients may see it."""
+    if "analyst" in debate.setup.hidden_from_client:
+        return []
+    return [
+        {
+            "wording": show_text(debate, claim.wording),
+            "kind": claim.kind,
+            "evidence": show_text(debate, claim.evidence),
+            "start": claim.said.start,
+            "end": claim.said.end,
+            "words": show_text(debate, claim.said.quote),
+        }
+        for claim in point.claims
+    ]
 
 
 def build_links(links: Iterable[Link]) -> list[dict[str, str]]:

@@ -3,6 +3,9 @@
 The rules that debaters get say what an id in brackets means: that of another side's point attacks it, that of the own
 side builds on it, and a word in front of it, inside the brackets, says anything else. Nothing is read out of a
 sentence: an id without brackets names a point and no more, and so does one right behind a word such as "concede".
+
+Where an analyst read the round, its links are added. What a debater says in a word counts before them; an id alone, and
+one that only names a point, after them.
 """
 
 import re
@@ -12,13 +15,14 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from server.debate.arguments.points import Point, list_points, split_turn
+from server.debate.facts.answers import ClaimRelation
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
 from server.debate.facts.labels import is_label, side_labels
 from server.debate.facts.state import Debate, by_round
 
-Relation = Literal["supports", "attacks", "undercuts", "repeats", "concedes", "cites"]
-"""`undercuts`: even if it is true, it does not show what it is to show. `cites`: named, and no more said of it."""
+Relation = ClaimRelation | Literal["same_as", "cites"]
+"""`same_as`: another debater claims the same. `cites`: named, and no more said of it."""
 
 RELATION_STEMS: dict[str, Relation] = {
     "support": "supports",
@@ -157,7 +161,10 @@ def find_point_citations(
     debate: Debate, point: Point, points: Mapping[Citation, Point], seats: Mapping[str, str]
 ) -> Citations:
     references, unknown = find_references(point.text, seats)
+    read = list_read_links(point, points)
+    linked = {link.target for link in read}
     links: dict[Link, None] = {}  # in order, each once
+    stated = set[Citation]()
     for target, written in references:
         if (
             target == point.id
@@ -165,12 +172,23 @@ def find_point_citations(
             or not could_read(debate, point.turn, points[target].turn)
         ):
             unknown += 1
-        else:
+        elif written not in ("", "cites") or target not in linked:
             links[Link(point.id, target, written or find_default(debate, point.id.seat, target.seat))] = None
+            stated.add(target)
+    links |= dict.fromkeys(link for link in read if link.target not in stated)
     listed = (re.findall(r"\d+", written[1]) for written in _DOCUMENTS.finditer(point.text))
     numbers = dict.fromkeys(int(number) for each in listed for number in each)
     documents = tuple(number for number in numbers if 0 < number <= len(debate.setup.documents))
     return Citations(tuple(links), documents, unknown)
+
+
+def list_read_links(point: Point, points: Mapping[Citation, Point]) -> list[Link]:
+    """What a point does to others as the analyst reads it."""
+    found = list[Link]()
+    for claim in point.claims:
+        found += (Link(point.id, link.to, link.relation) for link in claim.links)
+        found += (Link(point.id, target, "same_as") for target in claim.same_as)
+    return [link for link in found if link.target in points and link.target != point.id]
 
 
 def find_default(debate: Debate, seat: str, target: str) -> Relation:

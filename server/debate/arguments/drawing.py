@@ -30,6 +30,7 @@ _ARROWS = {
     "supports": "-.->|supports|",
     "repeats": "-.->|repeats|",
     "concedes": "-.->|concedes|",
+    "same_as": "---|same as|",
     "cites": "-.->",
 }
 _STYLES = (

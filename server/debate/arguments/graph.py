@@ -13,7 +13,7 @@ from server.debate.facts.events import Spoke
 from server.debate.facts.state import Debate, once
 
 ATTACKS = frozenset({"attacks", "undercuts"})
-AGREES = frozenset({"supports", "repeats", "concedes"})
+AGREES = frozenset({"supports", "repeats", "concedes", "same_as"})
 
 
 @dataclass(frozen=True)

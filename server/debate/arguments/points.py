@@ -3,23 +3,24 @@
 Debaters number their points in prose, with [1], [2] and so on. Each point has an id of ours: who made it, in which
 round, and the how manieth of that debater in that round it is ("Amber 2.1" in prompts, "Ada 2.1" for people). So an id
 does not depend on what number a debater wrote: gaps, repetitions and other scripts do no harm. A turn without numbers
-is one point, and so is a message.
+is one point, and so is a message. Where an analyst read the round, such a turn has a point for each of its claims,
+which begins where the claim does; the first keeps its id.
 
-Ids follow from the recorded turns alone, and are stored nowhere: they are the same in a fork, an import or a replay.
+Ids follow from the record alone, and are stored nowhere: they are the same in a fork, an import or a replay.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple, get_args
 
+from server.debate.facts import answers
+from server.debate.facts.answers import Claim, PointKind
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate, by_round
-
-PointKind = Literal["fact", "value", "forecast"]
 
 MAX_LABEL = 60  # characters of a label or name in a mark
 
@@ -39,8 +40,14 @@ _LISTED = re.compile(rf"{_LINE_START}\(?(?P<number>\d{{1,3}})[.)][*_]{{0,3}}[ \t
 
 LEAST_LISTED = 2
 
+MAX_PLACE = 10**9
+"""Behind the end of any turn."""
+
 MAX_PREFACE = 200
 """Characters before the first mark that are no point by themselves."""
+
+
+TurnKey = tuple[str, int, int]  # seat, round, slot index
 
 
 class Span(NamedTuple):
@@ -59,11 +66,13 @@ class Point:
     span: Span
     text: str
     turn: Spoke
+    claims: tuple[Claim, ...] = ()  # what the analyst found in it
 
     @property
     def kind(self) -> PointKind | Literal[""]:
-        """What it says that it is; "" where the turn has no numbers."""
-        return self.span.kind
+        """What it says that it is, else what the analyst says; "" where the turn has no numbers and nobody does."""
+        declared = self.span.kind
+        return self.claims[0].kind if self.claims and declared in ("", "fact") else declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +84,30 @@ class TurnParts:
 
 
 def split_turn(debate: Debate, turn: Spoke) -> TurnParts:
-    """The points of a turn. The first number follows the last of what its debater said before in that round."""
+    """The points of a turn. The first number follows the last of what its debater said before in that round.
+
+    `debate`: as it is recorded, since places of claims are those in the turn as it was said.
+    """
+    claims = find_claims(debate).get((turn.seat, turn.round, turn.slot_index), ())
     if turn.act != "argument":
         whole = Span(0, len(turn.text))
         number = turn.slot_index + 1  # whatever order answers arrive in
-        return TurnParts("", (build_point(turn, number, whole),))
-    before, spans = split_argument(turn.text, find_words(debate, turn.seat), turn.round)
+        return TurnParts("", share_claims([build_point(turn, number, whole)], claims))
+    before, spans = find_spans(debate, turn)
     first = 1 + count_points_before(debate, turn)
-    points = (build_point(turn, first + index, span) for index, span in enumerate(spans))
-    return TurnParts(before, tuple(points))
+    points = [build_point(turn, first + index, span) for index, span in enumerate(spans)]
+    return TurnParts(before, share_claims(points, claims))
+
+
+def share_claims(points: Sequence[Point], claims: Sequence[Claim]) -> tuple[Point, ...]:
+    """The points of a turn, each with the claims that begin in it; the first also with those before it."""
+    if not claims:
+        return tuple(points)
+    starts = [0, *(point.span.start for point in points[1:]), MAX_PLACE]
+    return tuple(
+        replace(point, claims=tuple(c for c in claims if start <= c.said.start < end))
+        for point, start, end in zip(points, starts, starts[1:], strict=False)
+    )
 
 
 def build_point(turn: Spoke, number: int, span: Span) -> Point:
@@ -98,8 +122,46 @@ def count_points_before(debate: Debate, turn: Spoke) -> int:
         if isinstance(said, Spoke) and said.seat == turn.seat:
             if said.slot_index == turn.slot_index:
                 break
-            count += len(split_argument(said.text, find_words(debate, said.seat), said.round)[1])
+            count += len(find_spans(debate, said)[1])
     return count
+
+
+def find_spans(debate: Debate, turn: Spoke) -> tuple[str, tuple[Span, ...]]:
+    """(what stands before the first point of an argument, its points): by its numbers, else by its claims."""
+    before, spans = split_argument(turn.text, find_words(debate, turn.seat), turn.round)
+    claims = find_claims(debate).get((turn.seat, turn.round, turn.slot_index), ())
+    if claims and len(spans) == 1 and not spans[0].kind:
+        return "", split_by_claims(turn.text, claims)
+    return before, spans
+
+
+def split_by_claims(text: str, claims: Sequence[Claim]) -> tuple[Span, ...]:
+    """The parts of a text that begin with a claim each; the first with what stands before it."""
+    starts = [0, *sorted({claim.said.start for claim in claims})[1:MAX_POINTS]]
+    parts = zip(starts, [*starts[1:], len(text)], strict=True)
+    return tuple(Span(start, start + len(text[start:end].rstrip())) for start, end in parts)
+
+
+@by_round
+def find_claims(debate: Debate, round_number: int) -> dict[TurnKey, tuple[Claim, ...]]:
+    """What the analyst found in each turn, in the order of places."""
+    found: dict[TurnKey, list[Claim]] = {}
+    read = (extracted for extracted in debate.extractions if extracted.round == round_number)
+    for claim in (claim for extracted in read for claim in extracted.claims):
+        found.setdefault((claim.said.seat, claim.said.round, claim.said.slot_index), []).append(claim)
+    return {turn: tuple(sorted(claims, key=lambda claim: claim.said.start)) for turn, claims in found.items()}
+
+
+def find_turn(debate: Debate, span: answers.Span) -> Spoke | None:
+    """The turn that words are said to be of."""
+    turns = debate.transcript_turns(span.round) if 0 < span.round <= debate.round else ()
+    return next((t for t in turns if (t.seat, t.slot_index) == (span.seat, span.slot_index)), None)
+
+
+def is_in_turn(debate: Debate, span: answers.Span) -> bool:
+    """Whether a turn has these words at this place."""
+    turn = find_turn(debate, span)
+    return turn is not None and bool(span.quote) and turn.text[span.start : span.end] == span.quote
 
 
 def find_words(debate: Debate, seat: str) -> tuple[str, ...]:

@@ -297,7 +297,7 @@ def is_echo_chamber(debate: Debate) -> bool:
     is_one_source = len(passages) > 1 and len(quoted) == 1 and len(debate.setup.documents) > 1
     last_round = find_last_round(debate)
     round_points = [cited for cited in list_points(debate) if cited.round == last_round]
-    repeats = {link.source for link in list_links(debate) if link.relation == "repeats"}
+    repeats = {link.source for link in list_links(debate) if link.relation in ("repeats", "same_as")}
     repeated = sum(cited in repeats for cited in round_points)
     is_repeated = bool(round_points) and Fraction(repeated, len(round_points)) >= HALF
     return bool(overlap and overlap[0] >= SAME_SOURCES) or is_one_source or is_repeated

@@ -7,7 +7,8 @@ fallacy is none, and neither is one that is named to reject it, so that lists of
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from server.debate.facts.answers import Mark, Observed, Pattern, Span
+from server.debate.arguments.points import find_turn, is_in_turn
+from server.debate.facts.answers import Mark, Observed, Pattern
 from server.debate.facts.events import Spoke
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.state import Debate
@@ -72,11 +73,6 @@ def find_contest_problem(debate: Debate, turn: Spoke) -> str:
     return "" if is_possible and turn.act == "argument" else "it contests what was not put to it"
 
 
-def find_turn(debate: Debate, span: Span) -> Spoke | None:
-    turns = debate.transcript_turns(span.round) if 0 < span.round <= debate.round else ()
-    return next((t for t in turns if (t.seat, t.slot_index) == (span.seat, span.slot_index)), None)
-
-
 def find_observation_problem(debate: Debate, event: Observed) -> str:
     """Why an observation is not possible; "" where each of its spans stands where it says."""
     for mark in event.marks:
@@ -90,11 +86,6 @@ def find_observation_problem(debate: Debate, event: Observed) -> str:
         if mark.original and mark.original.seat == mark.said.seat:
             return "nobody makes a straw man of their own words"
     return "" if len(event.marks) <= MAX_MARKS else "there are too many marks"
-
-
-def is_in_turn(debate: Debate, span: Span) -> bool:
-    turn = find_turn(debate, span)
-    return turn is not None and bool(span.quote) and turn.text[span.start : span.end] == span.quote
 
 
 def describe_observation(debate: Debate, observed: Observed) -> str:

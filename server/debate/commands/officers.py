@@ -144,13 +144,20 @@ def build_officer(requested: bool | requests.OfficerInput | None, pool: Sequence
 
 
 def build_readers(options: OptionsInput, pool: Sequence[str]) -> dict[str, Officer | None]:
-    """The seats that read each round and steer nothing, by field of the set-up."""
+    """The seats that read each round and steer nothing, by field of the set-up.
+
+    Raises:
+        InvalidRequestError: an analyst without anything to do.
+    """
+    is_extracted = options.claims == "extracted"
+    require(is_extracted or not options.analyst, "options.analyst needs options.claims=extracted.")
     referee, observer = options.referee, options.observer
     shown = isinstance(observer, requests.ObserverInput) and observer.shown
     seat = build_officer(observer, pool).model_dump()
     return {
         "referee": build_officer(referee, pool) if referee else None,
         "observer": Observer(**seat, shown=shown) if observer else None,
+        "analyst": build_officer(options.analyst, pool) if is_extracted else None,
     }
 
 

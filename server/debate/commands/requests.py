@@ -16,6 +16,7 @@ from server.debate.facts.config import (
     BlockUntil,
     Breakpoint,
     ChallengeMode,
+    ClaimMode,
     DebaterTask,
     EffortLevel,
     HandoffMode,
@@ -222,7 +223,7 @@ class JudgesInput(Input):
 
 
 class OfficerInput(Input):
-    """A seat that is neither a debater's nor a judge's: the referee, the synthesizer."""
+    """A seat that is neither a debater's nor a judge's: the referee, the analyst, the synthesizer."""
 
     model: ModelName = ""
     prompt: Text = ""
@@ -324,6 +325,8 @@ class OptionsInput(Input):
     judges: JudgesInput | None = None
     referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
     observer: Annotated[bool | ObserverInput, Field(description="Marks rhetoric")] = False
+    claims: Annotated[ClaimMode, Field(description="extracted: by an analyst, each round")] = "asked"
+    analyst: OfficerInput | None = None
     synthesizer: Annotated[bool | OfficerInput | None, Field(description="Writes a result")] = None
     output_schema: SchemaDocument | None = None
     effort: Annotated[EffortLevel | None, Field(description="Presets what is left out here")] = None

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from server.debate.facts.config import OBSERVER, READER, Count, Dollars, Fact, SeatPrompt
+from server.debate.facts.beliefs import Citation
+from server.debate.facts.config import ANALYST, OBSERVER, READER, Count, Dollars, Fact, SeatPrompt
 from server.debate.facts.text import clean, collapse_whitespace
 
 Pattern = Literal[
@@ -18,6 +19,11 @@ Pattern = Literal[
     "emotional_appeal",
 ]
 """What is done with words in a turn."""
+
+PointKind = Literal["fact", "value", "forecast"]
+
+ClaimRelation = Literal["supports", "attacks", "undercuts", "repeats", "concedes"]
+"""What a claim does to another. `undercuts`: even if it is true, it does not show what it is to show."""
 
 MESSAGE_SLOT = 60
 """The slot index of a message that comes with a turn: above those of turns. The answers to such come after it."""
@@ -106,6 +112,43 @@ class Observed(Answer):
     def patterns(self) -> str:
         """Those marked, each once."""
         return ", ".join(dict.fromkeys(mark.pattern for mark in self.marks))
+
+
+class ClaimLink(Fact):
+    """What a claim does to a point that its author had read."""
+
+    relation: ClaimRelation
+    to: Citation
+
+
+class Claim(Fact):
+    """What a turn claims, as the analyst reads it. Its words are found in the turn by the server."""
+
+    said: Span
+    wording: str  # in a sentence that can be read on its own
+    kind: PointKind = "fact"
+    evidence: str = ""  # what the turn names as its source
+    links: tuple[ClaimLink, ...] = ()
+    same_as: tuple[Citation, ...] = ()  # points of other debaters that claim the same
+
+
+class LeftOut(Fact):
+    """Words of a turn that are no claim, because they can be read in two ways."""
+
+    said: Span
+    why: str = ""  # the analyst's words
+
+
+class Extracted(Answer):
+    """What the turns of a round claim, as the analyst reads them. Debaters and judges read none of it."""
+
+    kind: Literal["extracted"] = "extracted"
+    seat: str = ANALYST
+    claims: tuple[Claim, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    dropped: Count = 0  # rows whose words are not in the turn that they name
+    unknown: Count = 0  # references to nothing, or to what the author of the turn had not read
+    informative: bool = True  # False: the model is too small to have understood it
 
 
 class DefaultPositionsUsed(Fact):

@@ -22,8 +22,9 @@ PresetOption = Literal["debaters", "ballots", "stop", "judges", "mirror", "basel
 StopMode = Literal["off", "report", "on"]
 MirrorMode = Literal["off", "on", "if_contested"]
 ChallengeMode = Literal["off", "report", "challenge"]
+ClaimMode = Literal["asked", "extracted"]
 BlockUntil = Literal["consensus", "convergence", "moderator", "limit"]
-SeatKind = Literal["debaters", "moderator", "referee", "observer", "judges", "synthesizer"]
+SeatKind = Literal["debaters", "moderator", "referee", "observer", "analyst", "judges", "synthesizer"]
 AnySeatKind = SeatKind | Literal["framer", "reader"]
 """Those that a debate may hide, and those before the first round, who cannot be hidden."""
 
@@ -53,7 +54,7 @@ EMBEDDED = "local"
 MAX_PROMPT_LENGTH = 8_000
 """Characters of a seat's prompt, and of any other text that a caller gives for prompts."""
 
-MODERATOR, REFEREE, OBSERVER = "moderator", "referee", "observer"
+MODERATOR, REFEREE, OBSERVER, ANALYST = "moderator", "referee", "observer", "analyst"
 SYNTHESIZER, FRAMER, READER = "synthesizer", "framer", "reader"
 """Seats besides those of debaters and judges ("judge 1", …)."""
 
@@ -67,6 +68,7 @@ def seat_kind(seat: str) -> AnySeatKind:
         MODERATOR: "moderator",
         REFEREE: "referee",
         OBSERVER: "observer",
+        ANALYST: "analyst",
         SYNTHESIZER: "synthesizer",
     }
     return officers.get(seat, "judges" if seat.startswith(JUDGE_PREFIX) else "debaters")
@@ -165,7 +167,7 @@ class Moderator(Fact):
 
 
 class Officer(Fact):
-    """The referee or the synthesizer."""
+    """The referee, the analyst or the synthesizer."""
 
     model: str
     prompt: str = ""

@@ -17,6 +17,7 @@ from server.debate.facts.answers import (
     DefaultPositionsUsed,
     Digested,
     DirectMessage,
+    Extracted,
     Lookup,
     MessageAct,
     Observed,
@@ -50,6 +51,7 @@ from server.debate.facts.interventions import InterventionEvent
 __all__ = [
     "Answer",
     "Digested",
+    "Extracted",
     "Lookup",
     "Observed",
     "PassageRead",
@@ -58,7 +60,9 @@ __all__ = [
     "Usage",
 ]  # with all that is defined here: one place to import facts from
 
-OfficerTask = Literal["framing", "digest", "opening", "closing", "audit", "observation", "deliverable"]
+OfficerTask = Literal[
+    "framing", "digest", "opening", "closing", "audit", "observation", "extraction", "deliverable"
+]
 Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
@@ -92,6 +96,7 @@ class Opened(Fact):
     moderator: config.Moderator | None = None
     referee: config.Officer | None = None
     observer: config.Observer | None = None
+    analyst: config.Officer | None = None  # reads what the turns of each round claim
     synthesizer: config.Officer | None = None
     ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
     effort: config.Effort | None = None  # what was left to a preset, and which one
@@ -356,7 +361,7 @@ class Ended(Fact):
         return format_end_cause(self.cause, self.detail)
 
 
-TalkEvent = RoundOpened | Spoke | Audited | Observed | RoundClosed
+TalkEvent = RoundOpened | Spoke | Audited | Observed | Extracted | RoundClosed
 AnswerEvent = PositionsFramed | Digested | TalkEvent | Balloted | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 

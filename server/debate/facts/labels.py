@@ -66,7 +66,8 @@ def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...
     """Draw labels for these debaters, none of which any text of the set-up holds."""
     rows = [f"{d.name} {d.stance} {d.role} {d.system_prompt}" for d in debaters]
     documents = (f"{document.title} {document.url} {document.text}" for document in setup.documents)
-    seats = (setup.judges, setup.moderator, setup.referee, setup.observer, setup.synthesizer)
+    officers = (setup.moderator, setup.referee, setup.observer, setup.analyst, setup.synthesizer)
+    seats = (setup.judges, *officers)
     prompts = (seat.prompt for seat in seats if seat)
     phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
     texts = (setup.question, setup.instructions, setup.output_schema, *documents, *prompts, *phases, *rows)

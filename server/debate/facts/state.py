@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 from server.debate.facts import escalation, events
 from server.debate.facts import interventions as changes
-from server.debate.facts.answers import MESSAGE_SLOT, Observed, PredicateLost, PromptFunctionsLost
+from server.debate.facts.answers import MESSAGE_SLOT, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
 from server.debate.facts.config import (
     JUDGE_PREFIX,
     READER,
-    SYNTHESIZER,
     Breakpoint,
     Debater,
     Limits,
@@ -53,7 +52,8 @@ class Debate:
     handoffs: tuple[events.HandedOff, ...] = ()
     handoff_failures: tuple[events.HandoffFailed, ...] = ()
     research: tuple[events.Researched, ...] = ()
-    observations: tuple[Observed, ...] = ()
+    observations: tuple[events.Observed, ...] = ()
+    extractions: tuple[events.Extracted, ...] = ()
     research_versions: tuple[int, ...] = ()  # the version that each of them made
     ballots: tuple[events.Balloted, ...] = ()  # without samples
     samples: tuple[events.Balloted, ...] = ()  # of the baseline
@@ -61,9 +61,7 @@ class Debate:
     convergence: tuple[Converged, ...] = ()
     alerts: tuple[Alerted, ...] = ()
     judgments: tuple[events.Judged, ...] = ()
-    superseded: tuple[
-        events.Judged | events.Balloted, ...
-    ] = ()  # votes from before a retraction, asked again
+    superseded: tuple[events.Judged | events.Balloted, ...] = ()  # from before a retraction, asked again
     retracted_at: int = 0  # the version that the last retraction made
     deliverable: events.Synthesized | None = None
     failures: tuple[Failed, ...] = ()
@@ -302,6 +300,7 @@ class Debate:
             *self.digests,
             *spoken,
             *self.observations,
+            *self.extractions,
             *self.ballots,
             *self.samples,
             *self.judgments,
@@ -365,11 +364,12 @@ def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[De
             return {}
         finished = debate.rounds[:-1]
         found: dict[K, V]
-        setup, rounds, said, found = debate.cache.get(find_in_round, (debate.setup, (), (), {}))
+        setup, rounds, said, read, found = debate.cache.get(find_in_round, (debate.setup, (), (), (), {}))
         is_of_this = (
             setup is debate.setup
             and rounds == finished[: len(rounds)]
             and said == debate.transcript_events[: len(said)]
+            and read == debate.extractions[: len(read)]
         )
         if not is_of_this:
             rounds, found = (), {}
@@ -377,7 +377,8 @@ def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[De
             added = (find_in_round(debate, n) for n in range(len(rounds) + 1, len(finished) + 1))
             found = dict(chain(found.items(), *(one.items() for one in added)))
             said = debate.transcript_events[: debate.round_starts[-1]]
-            debate.cache[find_in_round] = (debate.setup, finished, said, found)
+            read = tuple(extracted for extracted in debate.extractions if extracted.round < debate.round)
+            debate.cache[find_in_round] = (debate.setup, finished, said, read, found)
         return found | find_in_round(debate, debate.round)
 
     return find
@@ -385,13 +386,6 @@ def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[De
 
 def find_phase(setup: Opened, name: str) -> Phase:
     return next(phase for phase in setup.phases if phase.name == name)
-
-
-def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
-    """The seats that a phase asks, in the order declared."""
-    debaters = tuple(debater.name for debater in setup.debaters)
-    seats = {"debaters": debaters, "judges": judge_seats(setup), "synthesizer": (SYNTHESIZER,)}
-    return seats[phase.participants]
 
 
 def judge_seats(setup: Opened) -> tuple[str, ...]:

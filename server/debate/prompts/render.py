@@ -141,6 +141,8 @@ def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | 
             schema = replies.closing_schema()
         case "observation":
             schema = replies.observation_schema(debate.setup.labels)
+        case "extraction":
+            schema = replies.extraction_schema(debate.setup.labels)
         case "argument" if find_handoff_mode(debate, call) == "structured":
             schema = replies.handoff_schema(other_debaters(debate, call))
         case "deliverable" if debate.setup.output_schema:
@@ -191,7 +193,7 @@ def find_own_prompt(debate: Debate, seat: str) -> tuple[str, bool]:
     return prompt, replaces and bool(prompt)
 
 
-def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901  (a table of cases)
+def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901, PLR0912  (a table of cases)
     """Who the seat is and what it does now. The steps of a phase stand in its heading, which all seats share."""
     match call.task:
         case "argument" | "message" | "answer":
@@ -229,6 +231,8 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901  (a
             yield wording.REFEREE_STEPS
         case "observation":
             yield wording.OBSERVER_STEPS
+        case "extraction":
+            yield wording.ANALYST_STEPS
         case "deliverable":
             yield wording.SYNTHESIZER_STEPS
         case _:
@@ -287,7 +291,7 @@ def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:
         case "closing":
             yield format_legend(debate)
             yield replies.json_instruction("closing")
-        case "framing" | "observation" | "digest":
+        case "framing" | "observation" | "extraction" | "digest":
             yield replies.json_instruction(call.task)
         case "deliverable":
             yield from render_verdict_material(debate)

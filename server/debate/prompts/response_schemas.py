@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from server.debate.arguments.extraction import MAX_CLAIMS
 from server.debate.ballots.rhetoric import MAX_MARKS
-from server.debate.facts.answers import Pattern
+from server.debate.facts.answers import ClaimRelation, Pattern, PointKind
 from server.debate.facts.beliefs import BLIND_WAVES, Wave
 from server.debate.facts.config import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
@@ -36,6 +37,9 @@ RESPONSE_TEMPLATES: dict[str, str] = {
     "closing": '{"summary": "where the debate stands", "status": "SETTLED or CONTINUE", "decision": "text, or empty"}',
     "observation": '{"marks": [{"pattern": "its name", "speaker": "a code word", "words": "copied", '
     '"of": "a code word or null", "original_words": "copied, or null", "why": "in a sentence"}]}',
+    "extraction": '{"claims": [{"speaker": "a code word", "words": "copied", "claim": "in a sentence", "kind": "fact", '
+    '"evidence": "text or null", "links": [{"relation": "attacks", "to": "an id or #row"}], '
+    '"same_as": ["an id or #row"]}], "left_out": [{"speaker": "a code word", "words": "copied", "why": "in short"}]}',
     "argument": '{"response": "your turn", "next_agent_name": "who speaks next"}',
 }
 
@@ -146,6 +150,24 @@ def observation_schema(labels: Sequence[str]) -> dict[str, Any]:
         why=text_schema(300),
     )
     return object_schema(marks={"type": "array", "items": mark, "maxItems": MAX_MARKS})
+
+
+def extraction_schema(labels: Sequence[str]) -> dict[str, Any]:
+    said = {"speaker": enum_schema(labels), "words": text_schema(600)}
+    link = object_schema(relation=enum_schema(get_args(ClaimRelation)), to=text_schema(60))
+    claim = object_schema(
+        **said,
+        claim=text_schema(400),
+        kind=enum_schema(get_args(PointKind)),
+        evidence=nullable_schema(text_schema(300)),
+        links={"type": "array", "items": link, "maxItems": 12},
+        same_as={"type": "array", "items": text_schema(60), "maxItems": 12},
+    )
+    left_out = object_schema(**said, why=text_schema(300))
+    return object_schema(
+        claims={"type": "array", "items": claim, "maxItems": MAX_CLAIMS},
+        left_out={"type": "array", "items": left_out, "maxItems": 40},
+    )
 
 
 def closing_schema() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple, assert_never
 
-from server.debate.arguments.points import format_id, split_turn
+from server.debate.arguments.points import find_claims, format_id, split_turn
 from server.debate.documents.digests import render_digest
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.documents.sections import describe_section
@@ -19,6 +19,7 @@ from server.debate.facts.config import Debater, Phase, seat_kind
 from server.debate.facts.events import (
     Audited,
     DefaultPlanUsed,
+    Extracted,
     PassageRead,
     PhaseEntered,
     RoundClosed,
@@ -107,6 +108,7 @@ class Finished(NamedTuple):
     events: tuple[TranscriptEvent, ...] = ()
     note_versions: tuple[int, ...] = ()
     retracted: frozenset[tuple[str, int, int]] = frozenset()
+    extractions: tuple[Extracted, ...] = ()  # which divide turns
     text: str = ""
 
     def is_of(self, debate: Debate) -> bool:
@@ -116,6 +118,7 @@ class Finished(NamedTuple):
             and self.events == debate.transcript_events[: len(self.events)]
             and self.note_versions == debate.note_versions[: len(self.note_versions)]
             and self.retracted == debate.retracted_turns
+            and self.extractions == debate.extractions[: len(self.extractions)]
         )
 
 
@@ -142,6 +145,7 @@ def find_finished(debate: Debate, call: Call) -> Finished:
         events=debate.transcript_events[: debate.round_starts[-1]],
         note_versions=debate.note_versions[: sum(note.round < debate.round for note in debate.notes)],
         retracted=debate.retracted_turns,
+        extractions=tuple(extracted for extracted in debate.extractions if extracted.round < debate.round),
         text="\n\n".join(filter(None, texts)),
     )
     return made
@@ -259,10 +263,11 @@ def render_turn(debate: Debate, turn: Spoke, reading: int) -> str:
     """A turn under its heading: its points, each below its id, which stands outside the quotation."""
     is_turned, is_active = reading == SECOND_READING, debate.is_active(turn)
     key = ("turn", turn.seat, turn.slot_index, is_turned)
+    claims = find_claims(debate).get((turn.seat, turn.round, turn.slot_index), ())  # which divide it
     known = debate.cache.get(key)  # of the last round in which it was needed
-    if known is None or known[:2] != (turn, is_active):
-        known = debate.cache[key] = (turn, is_active, write_turn(debate, turn, reading))
-    return str(known[2])
+    if known is None or known[:3] != (turn, is_active, claims):
+        known = debate.cache[key] = (turn, is_active, claims, write_turn(debate, turn, reading))
+    return str(known[3])
 
 
 def write_turn(debate: Debate, turn: Spoke, reading: int) -> str:

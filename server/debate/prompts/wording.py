@@ -163,6 +163,19 @@ What a turn quotes, reports, or names in order to reject it, is not its own. A s
 authority; harshness about a claim is no ad hominem; a feeling that is a fact of the matter is no appeal to it.
 Copy the words exactly from the turn, at most two sentences. Mark nothing you are unsure of; many turns have no mark."""
 
+ANALYST_STEPS = """\
+You are the analyst. Say what the turns of this round claim, for people and programs that read the debate as data. You \
+judge nothing, and no debater or judge reads it.
+- A claim can be checked, or the outcome depends on it. Leave out what is neither.
+- words: copied exactly from the turn, at most two sentences. claim: the same in a sentence that can be read on its \
+own, with names in place of "it" and "they", and as strong as the turn has it: "may" stays "may".
+- kind: fact, value or forecast. evidence: what the turn names as the source, else null.
+- links: what it does to other points, by their ids, or as "#3" by the number of a row of yours. It supports, \
+attacks, undercuts (even if that is true, it does not show what it is to show), repeats or concedes them.
+- same_as: points of other debaters that claim the same in whatever words. A negation, or another number, is not the \
+same.
+- left_out: what can be read in two ways. It is no claim; say which two."""
+
 OBSERVED_MATERIAL = (
     "An observer alleges this of the rhetoric of turns. It may be wrong, and does not say who is right:"
 )

@@ -65,7 +65,7 @@ def check_asked(debate: Debate, event: SlotEvent, calls: Calls) -> None:
     require(not decides, "the embedded model decides nothing")
 
 
-def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901  (a table of cases)
+def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR0912  (a table of cases)
     """Check that some reply becomes such an event. Raises InvalidRequestError where none does."""
     match event:
         case Failed():
@@ -89,6 +89,9 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901  (a 
             require(event.text, "there is no text")
         case events.Observed():
             require(event.informative or not event.marks, "its model is too small to see anything")
+        case events.Extracted():
+            is_empty = not (event.claims or event.left_out)
+            require(event.informative or is_empty, "its model is too small to read claims")
         case events.Digested():
             require(
                 collapse_whitespace(clean(event.summary)) == event.summary,

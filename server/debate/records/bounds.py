@@ -73,6 +73,8 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     answers.Span: {"quote": MAX_TURN_LENGTH},
     answers.Mark: {"why": MAX_WHY_LENGTH},
     answers.Contest: {"why": MAX_WHY_LENGTH},
+    answers.Claim: dict.fromkeys(("wording", "evidence"), MAX_WHY_LENGTH),
+    answers.LeftOut: {"why": MAX_WHY_LENGTH},
     answers.DirectMessage: {"text": MAX_MESSAGE_LENGTH},
     events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
     events.Balloted: dict.fromkeys(

@@ -54,6 +54,7 @@ SEAT_INPUTS: dict[str, type[BaseModel]] = {
     "moderator": requests.ModeratorInput,
     "referee": requests.OfficerInput,
     "observer": requests.ObserverInput,
+    "analyst": requests.OfficerInput,
     "synthesizer": requests.OfficerInput,
     "limits": requests.LimitsInput,
 }

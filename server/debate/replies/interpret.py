@@ -17,6 +17,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
 from server.debate.replies.ballots import parse_ballot
+from server.debate.replies.claims import parse_extraction
 from server.debate.replies.digests import parse_digest
 from server.debate.replies.extract import (
     Reply,
@@ -51,6 +52,7 @@ DECIDING_TASKS = (
     "ballot",
     "closing",
     "observation",
+    "extraction",
 )  # whose answers count only if the whole prompt was read
 
 QUESTION_KINDS = {"yesno": "yes_no", "binary": "yes_no", "open": "open", "": "open"}
@@ -249,6 +251,10 @@ def parse_observation_reply(debate: Debate, _call: Call, text: str, reply: Reply
     return parse_observation(debate, text, is_informative=reply.informative)
 
 
+def parse_extraction_reply(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
+    return parse_extraction(debate, text, is_informative=reply.informative)
+
+
 def parse_digest_reply(debate: Debate, call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     return parse_digest(debate, call, text)
 
@@ -265,5 +271,6 @@ REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
     "closing": (events.RoundClosed, parse_closing),
     "audit": (events.Audited, parse_text),
     "observation": (events.Observed, parse_observation_reply),
+    "extraction": (events.Extracted, parse_extraction_reply),
     "deliverable": (events.Synthesized, parse_deliverable),
 }

@@ -35,10 +35,10 @@ from server.debate.facts.events import (
     RoundOpened,
 )
 from server.debate.facts.interventions import RoundsExtended, TalkConcluded
-from server.debate.facts.state import Debate, find_phase, phase_seats, replace
+from server.debate.facts.state import Debate, find_phase, replace
 from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
 from server.debate.rules.schedule import verdict_source
-from server.debate.rules.seats import seat_models
+from server.debate.rules.seats import phase_seats, seat_models
 from server.debate.rules.verdict import build_verdict_events
 from server.debate.votes.counting import Count, count_votes
 

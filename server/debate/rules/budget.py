@@ -18,6 +18,7 @@ from server.debate.ballots.waves import (
     list_later_voters,
 )
 from server.debate.facts.config import (
+    ANALYST,
     CALLER,
     FRAMER,
     MODERATOR,
@@ -29,7 +30,7 @@ from server.debate.facts.config import (
 )
 from server.debate.facts.escalation import Spent
 from server.debate.facts.events import Opened, PhaseEntered
-from server.debate.facts.state import Debate, find_phase, once, phase_seats
+from server.debate.facts.state import Debate, find_phase, once
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
@@ -41,7 +42,7 @@ from server.debate.rules.schedule import (
     round_slots,
     verdict_source,
 )
-from server.debate.rules.seats import current_model
+from server.debate.rules.seats import current_model, phase_seats
 from server.debate.rules.windows import estimate_prompt
 
 DEFAULT_OUTPUT_TOKENS = 400
@@ -176,8 +177,13 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     if asks_moderator and moderator and moderator.closes:
         officers += verdict_source(setup) != "moderator"
     waves = count_round_waves(debate, entered) * count_model_seats(debate, debate.names)
-    readers = [REFEREE] * bool(setup.referee) + [OBSERVER] * bool(setup.observer)
-    return waves + turns + officers + count_model_seats(debate, readers)
+    return waves + turns + officers + count_model_seats(debate, list_readers(setup))
+
+
+def list_readers(setup: Opened) -> list[str]:
+    """The seats that read the turns of every round."""
+    seats = {REFEREE: setup.referee, OBSERVER: setup.observer, ANALYST: setup.analyst}
+    return [name for name, seat in seats.items() if seat]
 
 
 def count_round_waves(debate: Debate, entered: PhaseEntered) -> int:
@@ -342,7 +348,7 @@ def count_expected_answers(debate: Debate, *, of_models: bool = False) -> int:
     )
     opens = count(MODERATOR) if setup.moderator and setup.moderator.opens else 0
     reviewing = count(MODERATOR) if setup.moderator and setup.moderator.closes else 0
-    reviewing += count(*[REFEREE] * bool(setup.referee), *[OBSERVER] * bool(setup.observer))
+    reviewing += count(*list_readers(setup))
     leading = (opens + reviewing) * debate.max_rounds + reviewing * expects_closing_round(setup)
     before = count(
         *[READER] * (len(setup.reader.sections) if setup.reader else 0), *[FRAMER] * bool(setup.framer)

@@ -170,7 +170,7 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
         "mirror_of": debate_id,
         "mirrored_hash": opened_hash,
     }
-    for officer in ("moderator", "referee", "observer"):
+    for officer in ("moderator", "referee", "observer", "analyst"):
         if seat := getattr(setup, officer):
             changed[officer] = seat.model_copy(update={"model": models[officer]})
     changed |= {"run": False, "mirror": "off", "skip_if_agreed": False, "pause_when": ()}

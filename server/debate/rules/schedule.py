@@ -17,7 +17,7 @@ speakers, the slots follow from that choice, which is an event of the debate.
 
 Private ballots (`waves`) come before the first turns, after the turns of a round, and with those who decide.
 
-After the turns of a round follow [referee, observer] and [closing moderator], where the debate has them.
+After the turns of a round follow [referee, observer, analyst] and [closing moderator], where the debate has them.
 """
 
 from collections.abc import Sequence
@@ -37,6 +37,7 @@ from server.debate.ballots.waves import (
 from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import (
+    ANALYST,
     CALLER,
     FRAMER,
     MODERATOR,
@@ -47,8 +48,8 @@ from server.debate.facts.config import (
     Phase,
 )
 from server.debate.facts.events import Balloted, Failed, Opened, Spoke, Task, Usage
-from server.debate.facts.state import Debate, judge_seats, once, phase_seats
-from server.debate.rules.seats import candidate_models, current_model, find_own_models
+from server.debate.facts.state import Debate, judge_seats, once
+from server.debate.rules.seats import candidate_models, current_model, find_own_models, phase_seats
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""
@@ -204,10 +205,11 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
 
 
 def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
-    """The referee and the observer, if anybody speaks in the round, and the closing moderator."""
+    """The referee, the observer and the analyst, if anybody speaks in the round, and the closing moderator."""
     audit = (Slot(REFEREE, 0, "audit"),) if setup.referee else ()
     observation = (Slot(OBSERVER, 0, "observation"),) if setup.observer else ()
-    readers = (*audit, *observation) if turn_groups else ()
+    extraction = (Slot(ANALYST, 0, "extraction"),) if setup.analyst else ()
+    readers = (*audit, *observation, *extraction) if turn_groups else ()
     closes = setup.moderator is not None and setup.moderator.closes
     return (*((readers,) if readers else ()), *(((CLOSING_SLOT,),) if closes else ()))
 

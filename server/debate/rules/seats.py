@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from server.debate.facts.config import (
+    ANALYST,
     CALLER,
     FRAMER,
     MODERATOR,
@@ -12,6 +13,7 @@ from server.debate.facts.config import (
     SYNTHESIZER,
     Moderator,
     Officer,
+    Phase,
     seat_kind,
 )
 from server.debate.facts.events import Opened, Task
@@ -33,6 +35,7 @@ def find_officers(setup: Opened) -> dict[str, Moderator | Officer | None]:
         MODERATOR: setup.moderator,
         REFEREE: setup.referee,
         OBSERVER: setup.observer,
+        ANALYST: setup.analyst,
         SYNTHESIZER: setup.synthesizer,
     }
 
@@ -56,7 +59,7 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
             return setup.judges.tools
         case "moderator":
             return setup.moderator.tools if setup.moderator and task == "opening" else ()
-        case "referee" | "observer" | "synthesizer":
+        case "referee" | "observer" | "analyst" | "synthesizer":
             officer = find_officers(setup)[seat]
             return officer.tools if officer else ()
         case "framer" | "reader":
@@ -88,3 +91,10 @@ def current_model(debate: Debate, seat: str) -> str:
     """The first model of a seat that has not failed, or its own where all have."""
     models = candidate_models(debate, seat)
     return next((model for model in models if (seat, model) not in debate.failed_models), models[0])
+
+
+def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
+    """The seats that a phase asks, in the order declared."""
+    debaters = tuple(debater.name for debater in setup.debaters)
+    seats = {"debaters": debaters, "judges": judge_seats(setup), "synthesizer": (SYNTHESIZER,)}
+    return seats[phase.participants]

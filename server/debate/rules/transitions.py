@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, assert_never
 
+from server.debate.arguments.extraction import find_extraction_problem
 from server.debate.ballots import challenges, convergence, rhetoric
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.documents import digests, sources
@@ -28,6 +29,7 @@ from server.debate.facts.events import (
     Digested,
     Ended,
     Event,
+    Extracted,
     Failed,
     HandedOff,
     HandoffFailed,
@@ -60,7 +62,7 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, RoundPlan, phase_seats, replace
+from server.debate.facts.state import Debate, RoundPlan, replace
 from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
@@ -75,8 +77,8 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
-from server.debate.rules.seats import current_model, seat_models
-from server.debate.rules.verdict import build_verdict_events
+from server.debate.rules.seats import current_model, phase_seats, seat_models
+from server.debate.rules.verdict import find_verdict_problem
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
@@ -130,7 +132,7 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             check_handoff(debate, event)
             return replace(debate, handoffs=(*debate.handoffs, event))
         case Concluded():
-            check_verdict(debate, event)
+            check_fits(find_verdict_problem(debate, event))
             return replace(debate, verdict=event)
         case InterventionFact():
             return apply_intervention(debate, event)
@@ -172,18 +174,17 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             check_open_slot(debate, event, "observation")
             check_fits(rhetoric.find_observation_problem(debate, event))
             return fill_slot(debate, event, observations=(*debate.observations, event))
+        case Extracted():
+            check_open_slot(debate, event, "extraction")
+            check_fits(find_extraction_problem(debate, event))
+            return fill_slot(debate, event, extractions=(*debate.extractions, event))
         case Balloted():
             check_open_slot(debate, event, "ballot")
             check_fits(convergence.find_ballot_problem(debate, event))
             return apply_vote(debate, event)
         case Judged():
             check_open_slot(debate, event, "judgment")
-            for name in (
-                event.winner,
-                *(belief.name for belief in event.beliefs),
-                *(criterion.better for criterion in event.criteria),
-            ):
-                check_name(debate, name)
+            check_names(debate, event)
             return apply_vote(debate, event)
         case Synthesized():
             check_open_slot(debate, event, "deliverable")
@@ -200,6 +201,13 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
+
+
+def check_names(debate: Debate, judged: Judged) -> None:
+    """Check that a reading names debaters only."""
+    better = (criterion.better for criterion in judged.criteria)
+    for name in (judged.winner, *(belief.name for belief in judged.beliefs), *better):
+        check_name(debate, name)
 
 
 def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
@@ -368,14 +376,6 @@ def find_handoff_turn(debate: Debate, event: HandedOff | HandoffFailed) -> Spoke
     if turn is None or event.round != debate.round:
         raise IllegalEvent("nobody spoke")
     return turn
-
-
-def check_verdict(debate: Debate, event: Concluded) -> None:
-    phase, source = debate.phase, verdict_source(debate.setup)
-    check(debate.verdict is None, "there is a verdict already")
-    is_due = phase is not None and (source != "judges" or phase.is_judgment or debate.skipped)
-    check(bool(is_due), "nobody was heard who decides")
-    check((event,) == build_verdict_events(debate), "it does not follow from the votes")
 
 
 def check_name(debate: Debate, name: str) -> None:

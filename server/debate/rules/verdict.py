@@ -48,6 +48,16 @@ def build_verdict_events(debate: Debate) -> tuple[Event, ...]:
     return (found,) if agreed in debate.agreements else (agreed, found)
 
 
+def find_verdict_problem(debate: Debate, event: Concluded) -> str:
+    """Why a verdict is not possible; "" where it follows from the votes."""
+    phase, source = debate.phase, verdict_source(debate.setup)
+    if debate.verdict:
+        return "there is a verdict already"
+    if phase is None or not (source != "judges" or phase.is_judgment or debate.skipped):
+        return "nobody was heard who decides"
+    return "" if (event,) == build_verdict_events(debate) else "it does not follow from the votes"
+
+
 def build_skipped_verdict(debate: Debate, skipped: TalkSkipped) -> Concluded:
     """The verdict of blind ballots that agree. Each voter was asked once, so that it is never decided."""
     ballots = [ballot for ballot in debate.private_ballots if ballot.wave == "blind"]

@@ -12,6 +12,7 @@ from server.debate.facts.events import (
     Balloted,
     Ended,
     Event,
+    Extracted,
     Observed,
     Paused,
     PhaseEntered,
@@ -43,6 +44,7 @@ EVENT_NAMES: dict[str, str] = {
     "failed": "agent_error",
     "audited": "agent_message",
     "observed": "rhetorical_pattern",
+    "extracted": "claims",
     "round_closed": "agent_message",
     "balloted": "vote",
     "judged": "vote",
@@ -176,7 +178,7 @@ def is_hidden(debate: Debate, event: Event) -> bool:
     hidden = debate.setup.hidden_from_client
     if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
         return True
-    quotes_debaters = isinstance(event, Observed) and "debaters" in hidden
+    quotes_debaters = isinstance(event, Observed | Extracted) and "debaters" in hidden
     return quotes_debaters or (
         isinstance(event, AnswerEvent | Researched) and seat_kind(event.seat) in hidden
     )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from server.debate.arguments.extraction import describe_extraction
 from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.challenges import list_signal_lines
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
@@ -26,6 +27,7 @@ from server.debate.views.state import (
     is_visible,
     known_debaters,
     origin_line,
+    shows_claims,
     shows_marks,
     status_reason,
     visible_lookups,
@@ -91,6 +93,8 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
             lines += [f"\n*{describe_ballot(ballot)}*", *lookup_lines(debate, ballot)]
     seen = [one for one in debate.observations if one.round == round_number and shows_marks(debate)]
     lines += [f"\n### Observer\n\n{describe_observation(debate, observed)}" for observed in seen]
+    if shows_claims(debate) and any(one.round == round_number for one in debate.extractions):
+        lines.append(f"\n### Analyst\n\n{describe_extraction(recorded, debate, round_number)}")
     instructions = debate.find_interventions(InstructionGiven)
     lines += [note_block(given) for given in instructions if max(given.round, 1) == round_number]
     for judged in visible_judgments(debate):

@@ -29,6 +29,8 @@ MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
     events.Audited: ("text",),
     answers.Span: ("quote",),
     answers.Mark: ("why",),
+    answers.Claim: ("wording", "evidence"),
+    answers.LeftOut: ("why",),
     answers.Contest: ("why",),
     answers.DirectMessage: ("text",),
     events.Balloted: ("position", "would_check", "new_point", "open_point"),
@@ -49,6 +51,9 @@ MODEL_PARTS: dict[type[Fact], tuple[str, ...]] = {
     events.Spoke: ("contests", "message"),
     answers.Observed: ("marks",),
     answers.Mark: ("said", "original"),
+    answers.Extracted: ("claims", "left_out"),
+    answers.Claim: ("said",),
+    answers.LeftOut: ("said",),
 }
 """The fields with parts that hold words of models."""
 

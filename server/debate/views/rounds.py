@@ -4,14 +4,16 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from server.debate.analysis import claims
+from server.debate.arguments.extraction import describe_extraction, list_claim_rows, list_unread_rounds
 from server.debate.arguments.points import format_id
-from server.debate.ballots.rhetoric import build_rhetoric
+from server.debate.ballots.rhetoric import build_rhetoric, describe_observation
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.documents.reading import build_reading
 from server.debate.documents.report import build_evidence
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import (
+    ANALYST,
     FRAMER,
     MODERATOR,
     OBSERVER,
@@ -27,7 +29,15 @@ from server.debate.rules.decide import Call, is_round_over, pending_calls
 from server.debate.rules.seats import current_model
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.names import name_debate
-from server.debate.views.state import Turn, count_failures, is_visible, shows_marks, sum_usage, visible_turns
+from server.debate.views.state import (
+    Turn,
+    count_failures,
+    is_visible,
+    shows_claims,
+    shows_marks,
+    sum_usage,
+    visible_turns,
+)
 from server.debate.views.verdict import build_moderator_decision, visible_judgments
 
 T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
@@ -39,6 +49,7 @@ ANSWER_TASKS = {
     "round_closed": "closing",
     "audited": "audit",
     "observed": "observation",
+    "extracted": "extraction",
     "balloted": "ballot",
     "judged": "judgment",
     "synthesized": "deliverable",
@@ -58,7 +69,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 
     entered = debate.rounds[round_number - 1]
     is_over = round_number < debate.round or is_round_over(debate)
-    debate = name_debate(debate)
+    recorded, debate = hide_blind_answers(debate), name_debate(debate)
     ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
     judgments = held(visible_judgments(debate))
     return {
@@ -72,6 +83,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
         ],
         "audits": [audit.text for audit in held(debate.audits, "referee")],
         "marks": [row for row in list_mark_rows(debate) if row["said"]["round"] == round_number],
+        "claims": list_claim_rows(recorded, debate, round_number) if shows_claims(debate) else [],
         "closings": dump(held(debate.round_summaries, "moderator"), "summary", "settled", "decision"),
         "ballots": [build_ballot(ballot) for ballot in ballots],
         "judgments": [build_judgment(judged) for judged in judgments],
@@ -82,6 +94,13 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 def list_mark_rows(debate: Debate) -> list[dict[str, Any]]:
     """What the observer alleges, if clients may see it."""
     return build_rhetoric(debate)["marks"] if shows_marks(debate) else []
+
+
+def describe_reading(debate: Debate, event: events.Observed | events.Extracted) -> tuple[str, str]:
+    """(who read a round, what it says of it). `event`: as people read it."""
+    if isinstance(event, events.Observed):
+        return "Observer", describe_observation(debate, event)
+    return "Analyst", describe_extraction(debate, name_debate(debate), event.round)
 
 
 def build_judgment(judged: events.Judged) -> dict[str, Any]:
@@ -145,15 +164,26 @@ def failed_task(debate: Debate, failure: events.Failed) -> str:
     wants = debate.round_phase(failure.round).wants
     if failure.seat in debate.names or wants == "ballot":
         return "answer" if wants == "message" and failure.slot_index else wants
-    return {REFEREE: "audit", OBSERVER: "observation", SYNTHESIZER: "deliverable"}.get(
-        failure.seat, "judgment"
-    )
+    officers = {REFEREE: "audit", OBSERVER: "observation", ANALYST: "extraction", SYNTHESIZER: "deliverable"}
+    return officers.get(failure.seat, "judgment")
 
 
 def answered_task(answer: events.AnswerEvent | events.Researched) -> str:
     if isinstance(answer, events.Spoke):
         return answer.act if answer.act in ("argument", "answer") else "message"
     return ANSWER_TASKS[answer.kind]
+
+
+def build_extraction(named: Debate) -> dict[str, Any]:
+    """What the analyst read, and what it could not."""
+    return {
+        "rounds": [extracted.round for extracted in named.extractions if extracted.informative],
+        "unread_rounds": list_unread_rounds(named),
+        "claims": sum(len(extracted.claims) for extracted in named.extractions),
+        "dropped": sum(extracted.dropped for extracted in named.extractions),
+        "unknown": sum(extracted.unknown for extracted in named.extractions),
+        "left_out": [left.model_dump() for extracted in named.extractions for left in extracted.left_out],
+    }
 
 
 def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
@@ -188,5 +218,7 @@ def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
         found["digest_cost"] = sum_usage(spent).model_dump()
     found["claims"] = claims.build_analysis(hide_blind_answers(debate))
     found["evidence"] = build_evidence(debate, at) if is_visible(debate, "debaters") else []
+    if debate.setup.analyst and shows_claims(debate):
+        found["extraction"] = build_extraction(name_debate(debate))
     is_observed = debate.setup.observer is not None and shows_marks(debate)
     return found | ({"rhetoric": build_rhetoric(name_debate(debate))} if is_observed else {})

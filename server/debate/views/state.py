@@ -98,6 +98,11 @@ def shows_marks(debate: Debate) -> bool:
     return is_visible(debate, "observer") and is_visible(debate, "debaters")
 
 
+def shows_claims(debate: Debate) -> bool:
+    """Whether clients may see what the analyst reads in turns."""
+    return is_visible(debate, "analyst") and is_visible(debate, "debaters")
+
+
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     known = [Decimal(usage.cost_usd) for usage in usages if usage.cost_usd]
     calls = sum(usage.model != CALLER for usage in usages)

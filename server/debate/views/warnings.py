@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from itertools import chain
 
+from server.debate.arguments.extraction import list_unread_rounds
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.evidence import describe_lost_quotes
@@ -14,6 +15,7 @@ from server.debate.facts.events import Failed, Opened, PositionsFramed, RoundOpe
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
+from server.debate.prompts.transcript import format_rounds
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.pauses import join_seats
 from server.debate.rules.schedule import has_final_failure, verdict_source
@@ -82,7 +84,7 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
         warnings.append(f"{choices} of the next speaker could not be used; who spoke was drawn.")
     if lost_quotes := describe_lost_quotes(debate, debate.verdict.winner if debate.verdict else ""):
         warnings.append(lost_quotes)
-    warnings += list_reading_cautions(debate)
+    warnings += [*list_reading_cautions(debate), *describe_unread_rounds(debate)]
     if lost := debate.predicate_lost:
         warnings.append(describe_lost_predicate(lost))
     if functions := debate.prompt_functions_lost:
@@ -94,6 +96,14 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     if cut := sum(turn.cut for turn in debate.turns):
         warnings.append(f"Cut at the length limit: {format_count(cut, 'turn')}.")
     return warnings
+
+
+def describe_unread_rounds(debate: Debate) -> list[str]:
+    """That the points of rounds are the debaters' own, because the analyst did not read them."""
+    unread = list_unread_rounds(debate)
+    if not unread:
+        return []
+    return [f"The analyst did not read {format_rounds(unread)}: the points there are the debaters' own."]
 
 
 def find_partial_readings(debate: Debate) -> list[str]:

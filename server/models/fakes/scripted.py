@@ -203,6 +203,8 @@ def build_fields(request: Request, chars: int) -> dict[str, Any]:
             fields = build_round_summary(summary)
         case "observation":
             fields = {"marks": []}
+        case "extraction":
+            fields = {"claims": [], "left_out": []}
         case "ballot" | "judgment" as task if summary.positions:
             fields = build_finding(summary, task)
     return fields

@@ -29,6 +29,7 @@ _PROSE_TASKS: dict[str, tuple[str, str]] = {
     "answer": ("Answer that.", ""),
     "audit": ("Which claim in it needs evidence?", "The claim that needs evidence is that"),
     "observation": ("Which words in it go against a person?", "In this round"),
+    "extraction": ("What does it claim?", "In this round"),
     "closing": ("Sum up in one sentence what was said.", "In this round it was said that"),
     "deliverable": ("Write a short report on what the debate showed.", "The debate showed that"),
     "message": (
@@ -42,7 +43,7 @@ _PROSE_TASKS: dict[str, tuple[str, str]] = {
 }
 """(instruction, the start of the answer) by task."""
 
-_ONE_SENTENCE_TASKS = ("closing", "message", "observation", "opening")
+_ONE_SENTENCE_TASKS = ("closing", "extraction", "message", "observation", "opening")
 MAX_SENTENCE_TOKENS = 50  # tokens
 
 AGREEMENT_WORDS = ("for", "pro", "yes", "in favour", "in favor", "support", "affirmative", "agree")
@@ -109,6 +110,8 @@ def compose_reply(  # noqa: C901  (a table of cases)
             values = {"summary": text, "status": "CONTINUE", "decision": ""}
         case "observation":  # it sees nothing
             values = {"marks": []}
+        case "extraction":
+            values = {"claims": [], "left_out": []}
     if schema is not None:
         return (json.dumps(values) if values else text), ()
     if to and summary.task == "argument":

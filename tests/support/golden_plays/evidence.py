@@ -27,6 +27,36 @@ def play_observed() -> list[Event]:
     return simulate(build_setup(format="verdict", options=options), script).play().events
 
 
+def play_extracted() -> list[Event]:
+    """A debate with an analyst: a turn without numbers, links, what is left out; and a round that it cannot read."""
+    turns = {
+        "Proponent": "Żółć: wait until June. 日本語で。 It may fail.",
+        "Opponent": "[1] So never. [Proponent 1.1]",
+    }
+    said = {
+        "speaker": "Proponent",
+        "words": "wait until June",
+        "claim": "Żółć waits until June.",
+        "kind": "value",
+    }
+    never = {"speaker": "Opponent", "words": "So never", "claim": "It never comes.", "kind": "forecast"}
+    claims = [
+        said | {"evidence": "日本語"},
+        said | {"words": "日本語で", "claim": "In 日本語.", "kind": "fact"},
+        never | {"links": [{"relation": "undercuts", "to": "#1"}, {"relation": "attacks", "to": "#9"}]},
+        never | {"same_as": ["Proponent 1.2"]},
+        said | {"words": "nobody said this"},
+    ]
+    left_out = [{"speaker": "Proponent", "words": "It may fail", "why": "The wait, or Żółć."}]
+
+    def extract(call: Call) -> object:
+        return {"claims": claims, "left_out": left_out} if call.round == 1 else "Nothing to be read."
+
+    script = task_script({"argument": lambda call: turns[call.seat], "extraction": extract})
+    options = {"claims": "extracted", "analyst": {"prompt": "Mind the numbers."}}
+    return simulate(build_setup(format="verdict", options=options), script).play().events
+
+
 def play_digested() -> list[Event]:
     """A document that the window does not hold: its digest with a quote, a passage, and a request for nothing."""
     text = "".join(f"[page {n}]\nŻółć of line {n}: it was closed for {n} weeks.\n" * 24 for n in range(1, 25))
