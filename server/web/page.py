@@ -15,8 +15,11 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 LIBRARIES = ("vendor/preact.js", "vendor/htm.js")
-SCRIPTS = ("chain.js", "model.js", "text.js", "finding.js", "record.js", "list.js", "app.js")
-STYLES = ("page.css",)
+SCRIPTS = (
+    *("chain.js", "model.js", "text.js", "finding.js", "panel.js", "graph.js", "time.js", "forks.js"),
+    *("record.js", "list.js", "app.js"),
+)
+STYLES = ("page.css", "drawings.css")
 
 NO_SCRIPT = "The rest of this page is drawn by its own script, which this viewer does not run."
 

@@ -19,7 +19,12 @@ const root = document.getElementById("page");
 
 function redraw() {
   document.documentElement.dataset.chain = app.chain.state;
-  preact.render(app.list ? html`<${List} app=${app} list=${app.list} />` : html`<${Page} app=${app} />`, root);
+  try {
+    preact.render(app.list ? html`<${List} app=${app} list=${app.list} />` : html`<${Page} app=${app} />`, root);
+  } catch {  // a record that was altered need not be one that can be drawn
+    preact.render(null, root);
+    root.textContent = `This record cannot be drawn: ${app.chain.words}. ${app.chain.detail}`;
+  }
 }
 
 function findModel(id) {
@@ -37,10 +42,20 @@ function Page({ app }) {
     <main id="main" tabindex="-1">
       <${Finding} app=${app} debate=${debate} />
       <${Positions} debate=${debate} />
+      <${Contents} debate=${debate} />
+      <${Panel} debate=${debate} />
+      <${MapSection} debate=${debate} />
+      <${TimeSection} debate=${debate} />
+      <${ForkSection} app=${app} debate=${debate} />
       <${Record} debate=${debate} />
     </main>
     <${Actions} app=${app} debate=${debate} />
     <footer><p>Drawn by Counterpoint from the record of the debate.</p></footer>`;
+}
+
+function Contents({ debate }) {
+  const parts = [["sure", "How sure", debate.readings.length], ["map", "Points", debate.links.length], ["time", "Time and money", debate.paid.length], ["forks", "What if", debate.data.relatives?.length], ["record", "The record", 1]];
+  return html`<nav class="contents" aria-label="On this page">${parts.filter((part) => part[2]).map(([id, name]) => html`<a href=${"#" + id}>${name}</a>`)}</nav>`;
 }
 
 // Buttons --------------------------------------------------------------------------------------------------------
@@ -72,7 +87,7 @@ function TextForm({ app, debate }) {
   };
   return html`<form class="textform" onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && app.openForm("")}>
     <label>${nameAction(app.form)}<textarea name="text" rows="3" required></textarea></label>
-    <label>to <select name="to"><option value="">everybody</option>${debate.names.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label>
+    <label>to <select name="to" aria-label="Addressee"><option value="">everybody</option>${debate.names.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label>
     <button type="submit" disabled=${app.isBusy}>Send</button> <button type="button" onClick=${() => app.openForm("")}>Cancel</button>
   </form>`;
 }

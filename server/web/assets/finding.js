@@ -47,13 +47,10 @@ function Finding({ app, debate }) {
 function Outcome({ debate }) {
   const { report } = debate;
   const title = report.winner_stance || (report.outcome === "contested" ? "no side prevailed" : report.outcome ? "" : describeNoFinding(debate));
-  return html`<h2 id="finding" class="outcome">
-    ${report.outcome && html`<span class="chip outcome">${report.outcome}</span>`}
-    ${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}
-    <${Words} text=${title} />
-    ${report.winner && html`<span class="who">argued by <${Words} text=${report.winner} /></span>`}
-  </h2>
-  ${!report.outcome && debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
+  return html`<p class="meta">${report.outcome && html`<span class="chip outcome">${report.outcome}</span>`}
+      ${report.winner && html`<span class="who">argued by <${Words} text=${report.winner} /></span>`}</p>
+    <h2 id="finding" class="outcome">${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}<${Words} text=${title} /></h2>
+    ${!report.outcome && debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
 }
 
 function describeNoFinding(debate) {
@@ -76,10 +73,11 @@ function Grounds({ debate, title, rows, children }) {
 
 function Against({ debate }) {
   const { report, drawing } = debate;
+  const rows = [...groupBy(drawing.claims.against, (row) => row.point)].map(([point, found]) => ({ point, why: found.map((row) => row.why).join("; ") }));
   const lines = [...report.dissent.map((line) => html`<li class="line"><small>found otherwise</small><${Words} text=${line} /></li>`)];
   lines.push(...report.cautions.map((line) => html`<li class="line"><small>caution</small><${Words} text=${line} /></li>`));
-  if (!lines.length && !drawing.claims.against.length) return null;
-  return html`<div class="against"><${Grounds} debate=${debate} title="What speaks against it" rows=${drawing.claims.against}>${lines}<//></div>`;
+  if (!lines.length && !rows.length) return null;
+  return html`<div class="against"><${Grounds} debate=${debate} title="What speaks against it" rows=${rows}>${lines}<//></div>`;
 }
 
 const Fact = ({ name, value, children }) =>
@@ -98,7 +96,7 @@ function Facts({ debate }) {
     ${asked > 0 && html`<${Fact} name=${isJudged ? "judges for it" : "votes for it"} value=${`${forIt.length} of ${asked}`}>${plain(abstaining.join("; "))}<//>`}
     ${isJudged && margins.length > 0 && html`<${Fact} name="smallest margin" value=${`${Math.min(...margins)} of 3`} />`}
     ${report.confidence.value > 0 && html`<${Fact} name="confidence" value=${`${Math.round(report.confidence.value * 100)} %`}>${plain(report.confidence.basis)}<//>`}
-    ${before && html`<${Fact} name="private votes" value=${`${before.join(" – ")} → ${after.join(" – ")}`}>${debate.names.map((name) => debate.letter(name)).join(" – ")}, first and last<//>`}
+    ${before && html`<${Fact} name="private votes" value=${`${before.join("–")} → ${after.join("–")}`}>for ${debate.names.map((name) => debate.letter(name)).join("–")}, first and last<//>`}
     <${Fact} name="cost" value=${formatMoney(report.cost_usd)}>${plain(report.cost)}<//>
     <${Fact} name="time" value=${formatSeconds(debate.seconds)}>${count(report.rounds_of_talk, "round")} of talk, ${count(report.turn_count, "turn")}<//>
     <${ChainFact} />
@@ -108,8 +106,8 @@ function Facts({ debate }) {
 function ChainFact() {
   const { state, words, detail, head } = app.chain;
   const sign = { intact: "✓ ", altered: "✗ ", checking: "" }[state];
-  return html`<div class=${"fact chain " + state} role="status"><dt>record</dt>
-    <dd><b>${sign}${words}</b><small>${detail} ${head && html`Head <code>${head.slice(0, 12)}…</code>`}</small></dd></div>`;
+  return html`<div class=${"fact chain " + state}><dt>record</dt>
+    <dd><b role="status">${sign}${words}</b><small>${detail} ${head && html`Head <code>${head.slice(0, 12)}…</code>`}</small></dd></div>`;
 }
 
 const Positions = ({ debate }) => html`<ul class="positions" aria-label="Positions">

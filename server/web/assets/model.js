@@ -107,12 +107,13 @@ function findChoice(ballot) {
 
 const MOST_IDS = 3000;
 
-/** A pattern that finds the ids of points in a text; null where there are none, or too many. */
+/** A pattern that finds the ids of points in a text, with what is said that they do; null without ids, or with too many. */
 function compileIds(points) {
   if (!points.length || points.length > MOST_IDS) return null;
   const ids = points.map((point) => point.id).sort((one, other) => other.length - one.length);
   const escaped = ids.map((id) => id.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
-  return new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join("|")})(?![\\p{L}\\p{N}]|\\.\\d)`, "gu");
+  const any = escaped.join("|");
+  return new RegExp(`(?:\\[([a-z]{4,10}(?: by)? |))?(?<![\\p{L}\\p{N}])(${any})(?![\\p{L}\\p{N}]|\\.\\d)\\]?`, "gu");
 }
 
 // Figures as people read them ----------------------------------------------------------------------------------

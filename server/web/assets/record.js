@@ -16,14 +16,20 @@ function Record({ debate }) {
 function Round({ debate, held }) {
   const entries = debate.ofRound(held.round);
   const turns = entries.filter((entry) => entry.body.kind === "spoke");
-  const others = entries.filter((entry) => !["spoke", "phase_entered", "opened"].includes(entry.body.kind));
+  const others = entries.filter((entry) => !["spoke", "phase_entered", "opened", "judged", "balloted"].includes(entry.body.kind));
+  const polls = groupBy(entries.filter((entry) => entry.body.kind === "balloted"), (entry) => `${entry.body.wave} ${entry.body.slot_index}`);
   const before = others.filter((entry) => turns.length && entry.seq < turns[0].seq);
+  const readings = entries.filter((entry) => entry.body.kind === "judged").sort((one, other) => compareSeats(one.body.seat, other.body.seat) || one.body.slot_index - other.body.slot_index);
+  if (debate.phases.get(held.phase)?.order === "together") turns.sort((one, other) => debate.side(one.body.seat) - debate.side(other.body.seat) || one.seq - other.seq);
   return html`<section class="round" aria-label=${"Round " + held.round}>
     <h3><b>Round ${held.round}</b> <${Words} text=${humanize(held.phase)} /></h3>
+    ${[...polls].filter(([, cast]) => cast[0].body.wave === "blind").map(([name, cast]) => html`<${Poll} key=${name} debate=${debate} cast=${cast} />`)}
     ${before.map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
     ${turns.length > 0 && html`<div class=${"turns" + (debate.names.length <= 3 ? " columns" : "")} data-sides=${debate.names.length}>
       ${turns.map((entry) => html`<${Turn} key=${entry.seq} debate=${debate} entry=${entry} />`)}
     </div>`}
+    ${[...polls].filter(([, cast]) => cast[0].body.wave !== "blind").map(([name, cast]) => html`<${Poll} key=${name} debate=${debate} cast=${cast} />`)}
+    ${readings.map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
     ${others.filter((entry) => !before.includes(entry)).map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
   </section>`;
 }
@@ -83,7 +89,6 @@ const Message = ({ debate, entry }) => {
 
 // Everything but turns ------------------------------------------------------------------------------------------
 const OTHERS = {
-  balloted: Ballot,
   judged: Reading,
   note_added: Note,
   challenged: Note,
@@ -107,13 +112,18 @@ function Plain({ debate, entry }) {
     ${actor && !["counterpoint", ""].includes(actor) && !body.seat && html`<small> by <${Words} text=${actor} /></small>`}</p>`;
 }
 
+const WAVES = { blind: "Private votes before the talk", round: "Private votes after this round", final: "Private votes after the talk", vote: "The vote", sample: "Blind votes of the baseline" };
+
+const Poll = ({ debate, cast }) => html`<div class="poll"><h4>${WAVES[cast[0].body.wave] || "Votes"}</h4>
+  <div class="ballots">${cast.sort((one, other) => debate.side(one.body.seat) - debate.side(other.body.seat) || one.seq - other.seq).map((entry) => html`<${Ballot} key=${entry.seq} debate=${debate} entry=${entry} />`)}</div></div>`;
+
 function Ballot({ debate, entry }) {
   const { seat, wave, position, moved_by: moved } = entry.body;
   const choice = findChoice(entry.body);
   const share = Math.max(...entry.body.beliefs.map((belief) => Number(belief.share)));
   const cited = moved?.point ? `${moved.seat} ${moved.round}.${moved.point}` : "";
   return html`<div class="ballot" id=${"e" + entry.seq}>
-    <${Badge} debate=${debate} name=${seat} /><span><${Words} text=${seat} /> ${wave === "vote" ? "votes for" : "holds in private"}</span>
+    <${Badge} debate=${debate} name=${seat} /><span><${Words} text=${seat} /><span class="hidden"> ${wave === "vote" ? "votes for" : "holds in private"}</span> →</span>
     ${choice ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)} %)</span>` : html`<span>no side</span>`}
     ${cited && html`<span>moved by <${PointLink} debate=${debate} id=${cited} /></span>`}
     ${position && html`<span class="said"><${Recorded} debate=${debate} seq=${entry.seq} field="position" /></span>`}

@@ -33,7 +33,11 @@ function PointLink({ debate, id, text }) {
 function linkIds(debate, text) {
   const shown = plain(text);
   if (!debate.ids) return [shown];
-  return shown.split(debate.ids).map((part, index) => (index % 2 ? html`<${PointLink} debate=${debate} id=${part} />` : part));
+  const parts = shown.split(debate.ids);  // text, relation, id, text, relation, id, … text
+  return parts.map((part, index) => {
+    if (index % 3 === 2) return html`<${PointLink} debate=${debate} id=${part} />`;
+    return index % 3 === 1 ? part && html`<span class="relation">${part}</span>` : part;
+  });
 }
 
 function readField(body, field) {
@@ -64,7 +68,7 @@ function drawMarks(debate, text, marks, start, end) {
     else {
       flush();
       const inner = marks.filter((one) => one[2] === "name" && one[0] >= from && one[1] <= to);
-      parts.push(html`<span class=${"quote " + (mark[4] ? "found" : "lost")}>${drawMarks(debate, text, inner, from, to)}</span>`);
+      parts.push(html`<span class=${"quote " + (mark[4] ? "held" : "lost")}>${drawMarks(debate, text, inner, from, to)}</span>`);
       parts.push(html`<${QuoteTag} found=${mark[4]} document=${mark[3]} />`);
     }
     at = to;
@@ -78,6 +82,19 @@ const QuoteTag = ({ found, document }) =>
   found
     ? html`<span class="tag good" title=${`Document ${document} holds these words`}>quote checked</span>`
     : html`<span class="tag bad" title=${`Document ${document} does not hold these words`}>not found in doc ${document}</span>`;
+
+/** The words of a point without marks and links. */
+const PlainText = ({ debate, point }) => {
+  const text = buildSlicer(String(readField(debate.entries[point.seq - 1].body, point.field)));
+  const names = (debate.drawing.marks[point.seq]?.[point.field] || []).filter((mark) => mark[2] === "name" && mark[0] >= point.start && mark[1] <= point.end);
+  let shown = "", at = point.start;
+  for (const [from, to, , name] of names) {
+    shown += text.slice(at, from) + name;
+    at = to;
+  }
+  const cited = debate.ids ? new RegExp(`^(?:${debate.ids.source}[\\s,;:]*)+`, "u") : /^$/;  // what it cites stands below it
+  return html`<${Words} text=${(shown + text.slice(at, point.end)).replace(cited, "").slice(0, 600)} />`;
+};
 
 /** A part of a recorded text, shortened to a few lines by its style. */
 const PointText = ({ debate, point }) =>

@@ -1,0 +1,86 @@
+"""Pages in a real browser, watched: what they ask for, print, refuse and throw."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1240, "height": 900}
+DATA = re.compile(
+    r'(<script type="application/json" id="counterpoint-data"[^>]*>)(.*?)(</script>)', re.DOTALL
+)
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Opened:
+    """A page that was opened from disk, and all that it did that it should not."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def chain(self) -> str | None:
+        return self.page.get_attribute("html", "data-chain")
+
+    def wait_for_chain(self) -> str | None:
+        self.page.wait_for_selector("html:not([data-chain=checking])", state="attached", timeout=5000)
+        return self.chain
+
+    def overflow(self) -> int:
+        """How many pixels of the document stand beside the screen."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+@contextmanager
+def open_file(browser: Browser, path: Path, **context: Any) -> Iterator[Opened]:
+    """A file in a context of its own. Every request, message, violation of the policy and error is a complaint."""
+    with browser.new_context(viewport=context.pop("viewport", DESK), **context) as made:
+        made.set_default_timeout(5000)
+        opened = Opened(made.new_page())
+        page, complain = opened.page, opened.complaints.append
+        own = path.as_uri()
+
+        def dismiss(dialog: Dialog) -> None:
+            complain(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        page.on("request", lambda asked: None if asked.url == own else complain(f"asked for {asked.url}"))
+        page.on("console", lambda message: complain(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("dialog", dismiss)
+        page.add_init_script(
+            "addEventListener('securitypolicyviolation', (e) => console.log('refused', e.violatedDirective));"
+        )
+        page.goto(own)
+        yield opened
+
+
+def change_data(text: str, old: str, new: str) -> str:
+    """The page with one place of its data changed, as somebody with an editor might."""
+    found = DATA.search(text)
+    assert found is not None
+    assert old in found[2], old
+    return text[: found.start(2)] + found[2].replace(old, new, 1) + text[found.end(2) :]
+
+
+@cache
+def read_asset(name: str) -> str:
+    from server.web.page import FOLDER  # noqa: PLC0415  (tests without it import this module, too)
+
+    return (FOLDER / "assets" / name).read_text(encoding="utf-8")

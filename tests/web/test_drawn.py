@@ -1,0 +1,168 @@
+"""The page in a real browser: what it shows, what it asks for, and on which screens."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from server.web.record import Data
+from tests.support.browser import DESK, PHONE, open_file
+from tests.support.pages import load_page_data, write_page
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
+
+HOSTILE = {
+    "markup": "</script><script>window.taken = 1</script><img src=x onerror='taken = 1'><!-- <style>*{display:none}",
+    "attributes": "\"' onmouseover='taken=1' x=\" javascript:taken=1 [a](javascript:taken=1) {{taken}} ${taken=1}",
+    "bidi": "\u202e\u2066desrever si siht\u2069 \u202a\u200f [quote checked] ✓ intact \u2067",
+    "right to left": "עברית וגם العربية, with words, 123 and (brackets).",
+    "unbroken": "W" * 100_000,
+    "emoji": "👩‍👩‍👧‍👦🏳️‍🌈 " * 200 + "\U0001d518\U0001d52b “\U0001d518 \U0001d52b a b” (doc 1)",
+    "null-like": "null undefined NaN [object Object] __proto__ constructor hasOwnProperty",
+    "marks": "[quote checked] [checked] [Ada 1.1] [1] [Ada 1.1 [2] ] [999999.1] [attacks Ada 1.1]",
+}
+
+
+def test_question_and_finding_are_visible_without_opening_anything(
+    browser: Browser, held: Data, held_path: Path
+) -> None:
+    with open_file(browser, held_path) as opened:
+        assert opened.wait_for_chain() == "intact"
+        stance = held["debates"][0]["drawing"]["report"]["winner_stance"]
+        assert opened.page.get_by_role("heading", level=1).inner_text() == "Should we buy 7 shares?"
+        assert opened.page.get_by_role("heading", level=2).first.inner_text().endswith(stance)
+        assert "The plan was tested with two customers" in opened.page.locator(".verdict").inner_text()
+        assert opened.page.locator(".verdict").is_visible()
+        assert opened.complaints == []
+
+
+def test_without_scripts_there_are_question_and_finding(browser: Browser, held_path: Path) -> None:
+    with open_file(browser, held_path, java_script_enabled=False) as opened:
+        shown = opened.page.inner_text("body")
+        assert "Should we buy 7 shares?" in shown
+        assert "The plan was tested with two customers" in shown
+
+
+def test_every_part_of_the_page_is_there(browser: Browser, held_path: Path) -> None:
+    with open_file(browser, held_path) as opened:
+        headings = opened.page.get_by_role("heading", level=2).all_inner_texts()
+        assert headings[1:] == [
+            "Did the judges hold to it?",
+            "Did the talk change minds?",
+            "What answered what",
+            "Time and money",
+            "The record",
+        ]
+        assert opened.page.locator(".judges tbody tr").count() == 3
+        assert opened.page.locator(".pointcard").count() == opened.page.locator(".point").count() == 8
+        assert opened.page.locator(".link").count() > 0
+        assert opened.page.get_by_text("quote checked").count() > 4
+
+
+def test_every_point_has_an_address(browser: Browser, held_path: Path) -> None:
+    with open_file(browser, held_path) as opened:
+        opened.page.evaluate("location.hash = '#B2.2'")
+        assert opened.page.locator(".point:target .ref").first.inner_text() == "Ben 2.2"
+        for link in opened.page.locator("a.ref").all():
+            target = (link.get_attribute("href") or "").removeprefix("#")
+            assert opened.page.evaluate("(id) => document.getElementById(id) !== null", target), target
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("size", [2, 12])
+def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path, name: str, size: int) -> None:
+    text = HOSTILE[name]
+    short = text[:120]
+    names = [f"עברית {number}" if name == "right to left" else f"D{number}" for number in range(size)]
+    team = [{"name": each, "stance": f"{number} {short}"} for number, each in enumerate(names)]
+    data = load_page_data(
+        tmp_path, text, question=text[:2000], format="second_opinion", debaters=team, max_rounds=1
+    )
+    path = write_page(tmp_path, data)
+    for viewport in (DESK, PHONE):
+        with open_file(browser, path, viewport=viewport) as opened:
+            assert opened.wait_for_chain() == "intact"
+            assert opened.complaints == []
+            assert opened.overflow() <= 0
+            assert opened.page.evaluate("window.taken") is None
+            assert opened.page.locator("img, iframe, object, embed, script[src]").count() == 0
+            assert opened.page.locator(".turn").count() == size
+
+
+def test_what_a_model_writes_looks_like_no_mark_of_the_page(browser: Browser, tmp_path: Path) -> None:
+    data = load_page_data(tmp_path, HOSTILE["bidi"], question="Ship it?", debaters=None, max_rounds=1)
+    with open_file(browser, write_page(tmp_path, data)) as opened:
+        assert opened.wait_for_chain() == "intact"
+        assert opened.page.locator(".tag.good").count() == 0
+        shown = opened.page.inner_text("body")
+        assert not any(mark in shown for mark in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def test_light_dark_and_paper_have_colours_of_their_own(browser: Browser, held_path: Path) -> None:
+    def background(media: dict[str, str]) -> str:
+        opened.page.emulate_media(**media)  # type: ignore[arg-type]
+        return str(opened.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    with open_file(browser, held_path) as opened:
+        opened.wait_for_chain()
+        looks = [background({"color_scheme": "light"}), background({"color_scheme": "dark"})]
+        assert len(set(looks)) == 2
+        assert background({"media": "print", "color_scheme": "dark"}) == "rgb(255, 255, 255)"
+        assert len(opened.page.pdf(format="A4")) > 10_000
+
+
+def test_a_phone_shows_the_page_without_moving_sideways(browser: Browser, held_path: Path) -> None:
+    with open_file(browser, held_path, viewport=PHONE) as opened:
+        opened.wait_for_chain()
+        assert opened.overflow() <= 0
+
+
+def test_motion_is_reduced_where_that_is_asked_for(browser: Browser, held_path: Path) -> None:
+    with open_file(browser, held_path, reduced_motion="reduce") as opened:
+        assert opened.page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+def test_everything_can_be_reached_and_is_seen_with_the_keyboard(browser: Browser, held_path: Path) -> None:
+    with open_file(browser, held_path) as opened:
+        opened.wait_for_chain()
+        opened.page.keyboard.press("Tab")
+        assert opened.page.evaluate("document.activeElement.textContent") == "Skip to the finding"
+        seen = set()
+        for _ in range(400):
+            opened.page.keyboard.press("Tab")
+            told = opened.page.evaluate(
+                "(() => { const e = document.activeElement, s = getComputedStyle(e);"
+                " return [e.tagName, e.getAttribute('href') || '', s.outlineStyle]; })()"
+            )
+            if told[0] == "BODY":
+                break
+            assert told[2] != "none", told
+            seen.add(told[1])
+        targets = {"#sure", "#map", "#time", "#record"}
+        assert targets <= seen
+        points = opened.page.locator(".pointhead a").evaluate_all(
+            "(all) => all.map((a) => a.getAttribute('href'))"
+        )
+        assert set(points) <= seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_axe_finds_no_serious_violation(
+    browser: Browser, held_path: Path, scheme: str, viewport: dict[str, int]
+) -> None:
+    axe = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("needs `npm install` in tests/node")
+    with open_file(browser, held_path, viewport=viewport, color_scheme=scheme) as opened:
+        opened.wait_for_chain()
+        opened.page.evaluate(axe.read_text(encoding="utf-8"))
+        found = opened.page.evaluate("axe.run()")
+        serious = [
+            (one["id"], one["help"], [node["html"][:160] for node in one["nodes"][:3]])
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical", "moderate")
+        ]
+        assert serious == [], json.dumps(serious, indent=1)

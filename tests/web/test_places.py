@@ -1,0 +1,256 @@
+"""The page as its places use it: fed with entries, with buttons, with forks, with a list, and with hidden answers."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from server.debate.commands.requests import ChangesInput
+from server.engine.debates import DebateManager
+from server.engine.queries import build_source
+from server.models.fakes.scripted import ScriptedModel
+from server.web.page import Place, build_page
+from server.web.record import Data, build_data, build_debate
+from server.web.sources import load_debate_data, load_family_data, load_list_data
+from tests.support.browser import Opened, open_file
+from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.pages import run_apart
+
+pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
+
+Running = tuple[Data, Data, Data]
+"""After the first round, what came after that, and the whole."""
+
+HOST = """
+globalThis.pressed = [];
+counterpoint.connect({
+  actions: ["step", "pause", "note", "challenge", "conclude"],
+  act: async (action, fields) => {
+    pressed.push([action, fields]);
+    if (action === "conclude") throw new Error("not now");
+    return "done: " + action;
+  },
+  open: (id) => pressed.push(["open", id]),
+  search: async (wanted) => { pressed.push(["search", wanted]); return null; },
+});
+"""
+
+
+@contextmanager
+def open_page(browser: Browser, folder: Path, data: Data | None, script: str = "") -> Iterator[Opened]:
+    path = folder / "page.html"
+    path.write_text(build_page(data, Place(script=script)), encoding="utf-8", newline="")
+    with open_file(browser, path) as opened:
+        yield opened
+
+
+async def load_running(manager: DebateManager) -> tuple[Data, Data, Data]:
+    """A debate after its first round, what came after that, and the whole."""
+    snapshot = await start_debate(manager, max_rounds=2)
+    snapshot = await manager.step(snapshot.id, wait=5)
+    first = await load_debate_data(manager, snapshot.id)
+    while not (await manager.step(snapshot.id, wait=5)).debate.ended:
+        pass
+    seq = len(first["debates"][0]["entries"])
+    news = await load_debate_data(manager, snapshot.id, since_seq=seq)
+    return first, news, await load_debate_data(manager, snapshot.id)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Running:
+    path = tmp_path_factory.mktemp("running") / "debates.db"
+
+    async def hold() -> tuple[Data, Data, Data]:
+        async with open_engine(path, ScriptedModel()) as manager:
+            return await load_running(manager)
+
+    return run_apart(hold)
+
+
+def test_newer_entries_are_added_and_checked(browser: Browser, tmp_path: Path, running: Running) -> None:
+    first, news, whole = running
+    with open_page(browser, tmp_path, first) as opened:
+        assert opened.wait_for_chain() == "intact"
+        assert opened.page.locator(".turn").count() == 2
+        assert "No verdict yet" in opened.page.inner_text("h2.outcome")
+        opened.page.evaluate("(data) => counterpoint.show(data)", news)
+        opened.page.wait_for_selector(".chip.concluded")
+        assert opened.page.locator(".turn").count() == 4
+        seq = len(whole["debates"][0]["entries"])
+        opened.page.get_by_text(f"{seq} entries checked").wait_for()
+        position = opened.page.evaluate("counterpoint.position()")
+        assert position == {"debate_id": whole["debates"][0]["debate_id"], "seq": seq, "status": "concluded"}
+        assert opened.complaints == []
+
+
+def test_entries_that_do_not_follow_are_left_out(browser: Browser, tmp_path: Path, running: Running) -> None:
+    first, news, _ = running
+    late = json.loads(json.dumps(news))
+    late["debates"][0]["since_seq"] += 1
+    late["debates"][0]["entries"].pop(0)
+    with open_page(browser, tmp_path, first) as opened:
+        opened.wait_for_chain()
+        opened.page.evaluate("(data) => counterpoint.show(data)", late)
+        assert opened.page.evaluate("counterpoint.position().seq") == len(first["debates"][0]["entries"])
+
+
+def test_entries_that_were_altered_on_the_way_are_told(
+    browser: Browser, tmp_path: Path, running: Running
+) -> None:
+    first, news, _ = running
+    forged = json.loads(json.dumps(news))
+    forged["debates"][0]["entries"][0]["at"] = "2020-01-01T00:00:00.000Z"
+    with open_page(browser, tmp_path, first) as opened:
+        assert opened.wait_for_chain() == "intact"
+        opened.page.evaluate("(data) => counterpoint.show(data)", forged)
+        opened.page.wait_for_selector("html[data-chain=altered]", state="attached")
+
+
+def test_buttons_are_there_only_with_a_host_that_takes_them(
+    browser: Browser, tmp_path: Path, running: Running
+) -> None:
+    names = ["Step", "Pause", "Note", "Challenge", "Conclude"]
+    with open_page(browser, tmp_path, running[0]) as opened:
+        assert all(opened.page.get_by_role("button", name=name).count() == 0 for name in names)
+    with open_page(browser, tmp_path, running[0], HOST) as opened:
+        assert [b.inner_text() for b in opened.page.locator(".buttons button").all()] == names
+
+
+def test_buttons_say_what_was_pressed_and_what_came_of_it(
+    browser: Browser, tmp_path: Path, running: Running
+) -> None:
+    with open_page(browser, tmp_path, running[0], HOST) as opened:
+        page = opened.page
+        page.get_by_role("button", name="Step").click()
+        page.get_by_text("done: step").wait_for()
+        page.get_by_role("button", name="Note").click()
+        page.keyboard.type("Mind the price.")
+        page.get_by_label("Addressee").select_option("Opponent")
+        page.get_by_role("button", name="Send").click()
+        page.get_by_text("done: note").wait_for()
+        page.get_by_role("button", name="Conclude").click()
+        page.get_by_text("not now").wait_for()
+        assert page.evaluate("pressed") == [
+            ["step", {}],
+            ["note", {"text": "Mind the price.", "to": "Opponent"}],
+            ["conclude", {}],
+        ]
+        page.evaluate("(data) => counterpoint.show(data)", running[2])
+        page.wait_for_selector(".chip.concluded")
+        assert page.get_by_role("button", name="Step").is_disabled()
+        assert opened.complaints == []
+
+
+def test_a_paused_debate_can_be_resumed(browser: Browser, tmp_path: Path, running: Running) -> None:
+    paused = json.loads(json.dumps(running[0]))
+    paused["debates"][0]["status"] = "paused"
+    with open_page(browser, tmp_path, paused, HOST) as opened:
+        opened.page.get_by_role("button", name="Resume").click()
+        opened.page.get_by_text("done: resume").wait_for()
+        assert opened.page.evaluate("pressed") == [["resume", {}]]
+
+
+def test_a_page_without_data_waits_for_them(browser: Browser, tmp_path: Path, running: Running) -> None:
+    with open_page(browser, tmp_path, None, "counterpoint.live('connected', 'live');") as opened:
+        assert "Waiting for a debate" in opened.page.inner_text("body")
+        opened.page.evaluate("(data) => counterpoint.show(data)", running[2])
+        assert opened.wait_for_chain() == "intact"
+        assert opened.page.get_by_text("live", exact=True).is_visible()
+        assert opened.complaints == []
+
+
+def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> None:
+    async def hold() -> Data:
+        async with open_engine(tmp_path / "debates.db", ScriptedModel()) as manager:
+            parent = await run_debate(manager, max_rounds=2)
+            changes = ChangesInput.model_validate({"stances": {"Opponent": "never at all"}, "run": True})
+            child = await manager.fork(parent.id, 1, changes, actor="test")
+            await manager.follow(child.id, wait=5)
+            grandchild = await manager.fork(child.id, 1, ChangesInput(run=True), actor="test")
+            await manager.follow(grandchild.id, wait=5)
+            return await load_family_data(manager, parent.id)
+
+    data = run_apart(hold)
+    ids = [debate["debate_id"] for debate in data["debates"]]
+    assert len(set(ids)) == 3
+    with open_page(browser, tmp_path, data) as opened:
+        assert opened.wait_for_chain() == "intact"
+        assert opened.page.locator(".forks li").count() == 3
+        opened.page.locator(".forks li", has_text="never at all").get_by_role("button").first.click()
+        opened.page.wait_for_function("(id) => counterpoint.position().debate_id === id", arg=ids[1])
+        assert opened.wait_for_chain() == "intact"
+        assert "Forked from" in opened.page.inner_text("header")
+        assert opened.complaints == []
+
+
+def test_the_list_opens_and_searches_debates(browser: Browser, tmp_path: Path) -> None:
+    async def hold() -> Data:
+        async with open_engine(tmp_path / "debates.db", ScriptedModel()) as manager:
+            await run_debate(manager, question="Is it <b>safe</b>?", max_rounds=1)
+            await run_debate(manager, question="Ship it?", max_rounds=1)
+            return await load_list_data(manager)
+
+    data = run_apart(hold)
+    with open_page(browser, tmp_path, None, HOST) as opened:
+        page = opened.page
+        page.evaluate("(data) => counterpoint.show(data)", data)
+        assert [row.inner_text() for row in page.locator(".rows b").all()] == [
+            "Ship it?",
+            "Is it <b>safe</b>?",
+        ]
+        page.locator(".rows a").first.click()
+        page.get_by_role("searchbox").fill("rust")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="paused").click()
+        assert page.evaluate("pressed") == [
+            ["open", data["list"]["rows"][0]["debate_id"]],
+            ["search", {"query": "rust", "status": "", "cursor": ""}],
+            ["search", {"query": "", "status": "paused", "cursor": ""}],
+        ]
+        assert opened.complaints == []
+
+
+@pytest.mark.parametrize("kind", ["debaters", "judges"])
+def test_what_clients_may_not_see_is_not_in_the_file(browser: Browser, tmp_path: Path, kind: str) -> None:
+    secret = "nobody may read these words"
+    turns = ScriptedModel(lambda _: secret) if kind == "debaters" else ScriptedModel()
+
+    async def hold() -> Data:
+        async with open_engine(tmp_path / "debates.db", {"mine": turns, "other": ScriptedModel()}) as manager:
+            options = {"visibility": {"hide_from_client": [kind]}, "judges": {"models": ["other"]}}
+            snapshot = await run_debate(manager, max_rounds=1, options=options)
+            return await load_debate_data(manager, snapshot.id)
+
+    data = run_apart(hold)
+    entries = data["debates"][0]["entries"]
+    assert any(entry.get("hidden") for entry in entries)
+    assert all({*entry["body"]} <= {"kind", "seat", "round"} for entry in entries if entry.get("hidden"))
+    if kind == "debaters":
+        assert secret not in build_page(data)
+    with open_page(browser, tmp_path, data) as opened:
+        assert opened.wait_for_chain() == "intact"
+        assert "hidden here" in opened.page.inner_text(".chain")
+        assert opened.complaints == []
+
+
+def test_private_ballots_stay_private_while_the_caller_writes(tmp_path: Path) -> None:
+    async def hold() -> tuple[Data, Data]:
+        async with open_engine(tmp_path / "debates.db", ScriptedModel()) as manager:
+            team: list[dict[str, Any]] = [
+                {"name": "Ada", "stance": "yes", "model": "caller"},
+                {"name": "Ben", "stance": "no", "model": "mine"},
+            ]
+            snapshot = await start_debate(manager, debaters=team, options={"ballots": "blind"})
+            snapshot = await manager.step(snapshot.id, wait=5)
+            source = build_source(snapshot, set())
+            stored = await manager.store.journal.read(snapshot.id)
+            return build_data([build_debate(source, stored)]), await load_debate_data(manager, snapshot.id)
+
+    first, second = run_apart(hold)
+    assert first["debates"][0]["entries"] == second["debates"][0]["entries"]
+    told = json.dumps(first)
+    assert "balloted" not in told or '"beliefs"' not in told
