@@ -10,6 +10,7 @@ from server.cli import session
 from server.cli.commands import (
     databases,
     debate,
+    demo,
     doctor,
     evaluate,
     export,
@@ -71,7 +72,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 
 for command in (
-    *(databases.backup, databases.db, debate.debate, debate.demo, debate.fork),
+    *(databases.backup, databases.db, debate.debate, demo.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
     *(verify.verify, view, watch.watch),

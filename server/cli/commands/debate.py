@@ -1,10 +1,9 @@
-"""`counterpoint debate`, `fork` and `demo`: a debate that runs in the terminal."""
+"""`counterpoint debate` and `fork`: a debate that runs in the terminal."""
 
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -39,8 +38,6 @@ from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
-from server.models.local import model as local
-from server.models.local import weights
 from server.models.registry import NoModelError
 from server.research.documents import read_document
 from server.settings import Settings
@@ -275,25 +272,6 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> 
         return await manager.fork(parent.id, at_round, changes, actor=session.ACTOR)
 
     run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
-
-
-@click.command()
-@click.argument("question", default="Smartphones should be allowed in classrooms.")
-@click.pass_obj
-def demo(settings: Settings, question: str) -> None:
-    """Run a whole debate on the embedded model: no key, no network, no cost.
-
-    Its weights (93 MB) are downloaded first if they are missing. QUESTION is best put as a motion.
-
-    Example: counterpoint demo "Cities should ban cars from their centres."
-    """
-    if find_spec("xllamacpp") is None:
-        raise click.ClickException(f"The embedded model's runtime is not installed: {local.INSTALL_COMMAND}")
-    if not local.is_available():
-        weights.install(None, partial(click.echo, err=True))
-    options = OptionsInput(framing=False)  # the question is a motion
-    request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True, options=options)
-    run_debate(settings, partial(start_debate, request))
 
 
 def run_debate(
