@@ -24,8 +24,8 @@ from server.research import Research
 from server.settings import Settings
 from server.signing import Signer
 from server.startup import open_journal
+from storage.journal import Journal
 from storage.outbox import Outbox
-from storage.sqlite import SqliteJournal
 
 OpenHooks = Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]
 
@@ -40,7 +40,7 @@ async def open_manager(
     chaos: Chaos | None = None,
     clock: Callable[[], datetime] = utc_now,
     leeway: float = LEEWAY,
-    journal: SqliteJournal | None = None,
+    journal: Journal | None = None,
 ) -> AsyncIterator[DebateManager]:
     """The manager of this process, with its database, research servers and hooks.
 
@@ -56,7 +56,7 @@ async def open_manager(
     prices = PriceTable(settings.prices)
     open_hooks = prepare_hooks(settings, environ)
     async with (
-        nullcontext(journal) if journal else open_journal(settings) as opened,
+        nullcontext(journal) if journal else open_journal(settings, lambda: clock().timestamp()) as opened,
         Research(settings.mcp_servers) as research,
         Connections() as connections,
         DebateManager(

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import DebateError
 from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
+from storage.addresses import is_address
 
 PREFIX = "COUNTERPOINT_"
 
@@ -125,7 +126,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, hide_input_in_errors=True)
 
     db: str = ""
-    """Path of the database. Default: `debates.db` in the user's data directory."""
+    """Path of the database, or the address of a [PostgreSQL](postgresql.md) database, `postgresql://…`. Default:
+    `debates.db` in the user's data directory."""
+    db_password_file: str = ""
+    """Path of a file with the password for that address. Default: what the address holds."""
     models: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
     """Models for debates that name none, separated by commas. Default: by the API keys that are set."""
     effort: EffortLevel = "standard"
@@ -169,6 +173,9 @@ class Settings(BaseModel):
 
     @property
     def database(self) -> str:
+        """A path, or an address."""
+        if is_address(self.db):
+            return self.db
         folder = Path(platformdirs.user_data_dir("counterpoint", appauthor=False))
         return str(Path(self.db or folder / "debates.db").expanduser())
 
@@ -193,10 +200,15 @@ class Settings(BaseModel):
             variable = PREFIX + variables.get(location[0], location[0]).upper()
             reason = first["msg"].removeprefix("Value error, ")
             raise InvalidSettingsError(f"The setting {'.'.join(location)} ({variable}): {reason}.") from error
-        if "://" in settings.db:
-            hint = "This release stores debates in an SQLite file: set it to a path."
-            raise InvalidSettingsError(f"The setting db ({PREFIX}DB) is an address. {hint}")
+        if "://" in settings.db and not is_address(settings.db):
+            hint = "Set it to the path of an SQLite file, or to postgresql://user@host/database."
+            raise InvalidSettingsError(f"The setting db ({PREFIX}DB) is an address of something else. {hint}")
         return settings
+
+    def read_db_password(self) -> str:
+        """Raises InvalidSettingsError."""
+        name = f"The password file {self.db_password_file} ({PREFIX}DB_PASSWORD_FILE)"
+        return read_text_file(self.db_password_file, name).rstrip("\r\n")
 
     @classmethod
     def file_key(cls, name: str) -> str:

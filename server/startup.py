@@ -2,24 +2,33 @@
 
 import logging
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from server.debate.facts.text import clean_line, remove_invisible
 from server.redaction import find_secret_parts, learn_secrets, redact_error
-from server.settings import Settings
-from storage.journal import StorageError
+from server.settings import InvalidSettingsError, Settings
+from storage.addresses import is_address
+from storage.journal import Journal, StorageError
 from storage.sqlite import SqliteJournal
 
-DATABASE_LOCK_TIMEOUT = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
+DATABASE_PATIENCE = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
 
 
 @asynccontextmanager
-async def open_journal(settings: Settings) -> AsyncIterator[SqliteJournal]:
-    """The database of the settings. Raises StorageUnavailableError."""
+async def open_journal(settings: Settings, clock: Callable[[], float] = time.time) -> AsyncIterator[Journal]:
+    """The database of the settings. `clock`: Unix time, for a database that has none.
+
+    Raises StorageUnavailableError, InvalidSettingsError.
+    """
     learn_secrets(find_secret_parts(settings.db))
+    journal: Journal
     try:
-        journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_LOCK_TIMEOUT)
+        if is_address(settings.database):
+            journal = await connect(settings)
+        else:
+            journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_PATIENCE, clock=clock)
     except StorageError:
         # It knows all that can be wrong with a record, and so imports the rules of debates.
         from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415
@@ -30,6 +39,27 @@ async def open_journal(settings: Settings) -> AsyncIterator[SqliteJournal]:
         yield journal
     finally:
         await journal.close()
+
+
+async def connect(settings: Settings) -> Journal:
+    """Raises StorageError, InvalidSettingsError."""
+    try:
+        from storage.postgres import PostgresJournal  # noqa: PLC0415  (an extra; SQLite does without)
+    except ModuleNotFoundError as error:
+        hint = "pip install 'counterpoint-mcp[postgres]'"
+        raise InvalidSettingsError(
+            f"The setting db is an address of PostgreSQL, which needs: {hint}"
+        ) from error
+
+    def read_password() -> str:
+        password = settings.read_db_password()
+        learn_secrets([password])
+        return password
+
+    password = read_password if settings.db_password_file else None
+    if password:
+        password()  # now, so that a file that cannot be read is told as such
+    return await PostgresJournal.open(settings.database, password=password, patience=DATABASE_PATIENCE)
 
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")

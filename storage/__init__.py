@@ -1,1 +1,1 @@
-"""Storage contracts (journal, outbox) and SQLite. Imports nothing of the server."""
+"""Storage contracts (journal, outbox), SQLite and PostgreSQL. Imports nothing of the server."""

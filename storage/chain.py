@@ -2,26 +2,25 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from storage.canonical import encode_json
 from storage.journal import (
     ConflictError,
     DamagedStreamError,
+    DivergenceError,
     Entry,
     KeyTakenError,
     OpeningKey,
-    Reservation,
     Seal,
     StreamSummary,
     encode_canonical,
     genesis_hash,
     link_hash,
 )
-from storage.ledger import encode_judgments
+from storage.summaries import NOT_RESERVED, ReservationColumns, SummaryColumns, encode_summary
 
 CHANGED = "was changed after it was written"
 MISSING = "is missing"
@@ -29,20 +28,6 @@ MOVED = "is out of order"
 UNREADABLE = "cannot be read"
 ADDED = "was added from outside"
 NOT_LAST = "is not the last one that was written"
-
-SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None, str | None]
-"""(title, status, details as JSON, words to add to the search index, spending and judgments as JSON); None changes
-nothing."""
-
-UNCHANGED: SummaryColumns = (None, None, None, None, None, None)
-
-FINAL_MARK = "\ue000"
-"""A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
-
-ReservationColumns = tuple[str | None, int | None, str | None]
-"""(owner, requests, cost); None keeps the stored value."""
-
-NOT_RESERVED: ReservationColumns = (None, None, None)
 
 
 class Row(NamedTuple):
@@ -88,36 +73,6 @@ class Head(NamedTuple):
 
     seq: int
     digest: bytes
-
-
-def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
-    """Raises ValueError for invalid JSON or Unicode."""
-    if summary is None:
-        return UNCHANGED
-    for text in (summary.title, summary.status, summary.search_text):
-        text.encode()
-    details = encode_json(dict(summary.details)).decode()
-    spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
-    judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
-    words = encode_words(summary) or None
-    return summary.title, summary.status, details, words, json.dumps(spending), judgments
-
-
-def encode_words(summary: StreamSummary) -> str:
-    """The text for the search index: its own words, and marks if the status is final."""
-    text = summary.search_text.replace(FINAL_MARK, " ")  # nobody writes marks but this function
-    return f"{text} {FINAL_MARK} {mark_status(summary.status)}" if summary.is_final else text
-
-
-def mark_status(status: str) -> str:
-    """The word that stands for a final status in the search index."""
-    return FINAL_MARK + status.encode().hex()
-
-
-def encode_reservation(reserved: Reservation | None) -> ReservationColumns:
-    if reserved is None:
-        return NOT_RESERVED
-    return reserved.owner, reserved.amount.requests, f"{reserved.amount.cost:f}"
 
 
 def build_rows(
@@ -176,6 +131,38 @@ def link_appends(
         batch.rows.extend(rows)
         batch.heads[stream] = Head(rows[-1].seq, rows[-1].head)
     return batch
+
+
+def build_restored(stream: str, entries: Sequence[Entry], summary: StreamSummary) -> list[Row]:
+    """The rows of an existing stream. Raises as `Journal.restore`."""
+    if not entries:
+        raise ValueError("there is nothing to restore")
+    texts, times = verify_links(stream, entries), [entry.at for entry in entries]
+    rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
+    return [row._replace(restored=1) for row in rows]
+
+
+def find_missing(rows: Sequence[Row], hashes: Sequence[str]) -> list[Row]:
+    """The rows of a stream that are not stored yet. `hashes`: of what is stored. Raises DivergenceError."""
+    for row, stored in zip(rows, hashes, strict=False):
+        if stored != row.head.hex():
+            raise DivergenceError(row.stream, row.seq)
+    return list(rows[len(hashes) :])
+
+
+def decode_stream(stream: str, rows: Sequence[Sequence[Any]]) -> tuple[list[Entry], str]:
+    """Entries and the seal of the head from (number, text, hexadecimal hash, restored), the first three as bytes.
+
+    A row without a text has number, hash and seal of the head. Raises DamagedStreamError.
+    """
+    if not rows:
+        return [], ""
+    ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
+    seq, head, seal = ends[0] if ends else (0, genesis_hash(stream).hex().encode(), "")
+    stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
+    restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
+    entries = verify_chain(stream, stored, seq, head.decode())
+    return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
 
 
 def verify_links(stream: str, entries: Sequence[Entry]) -> list[bytes]:

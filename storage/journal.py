@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from storage.canonical import encode_json
 from storage.ledger import Ledger, LedgerRow
+from storage.outbox import Outbox
 
 CHAIN_TAG = b"counterpoint/entry/1\n"
 """Part of every hash: identifies the algorithm, so that a later one gives different hashes."""
@@ -117,12 +118,12 @@ class StreamListing:
 class OpeningKey:
     """What a stream is opened for, so that a repeated request finds the stream of the first.
 
-    The key belongs to a stream opened at `since` (ISO 8601) or later, or leased at `now` (Unix time).
+    The key belongs to a stream opened at `since` (ISO 8601) or later, or leased at `now`.
     """
 
     name: str
     since: str
-    now: float
+    now: float | None = None
 
 
 Seal = Callable[[str, int, bytes], str]
@@ -144,12 +145,24 @@ def link_hash(previous: bytes, entry_bytes: bytes) -> bytes:
 
 
 class Journal(Ledger, Protocol):
+    """Every method may raise StorageError.
+
+    For `now` (Unix time) None is the clock of the database: the clocks of the processes that share it differ. A file
+    has none, and takes that of the process.
+    """
+
+    @property
+    def outbox(self) -> Outbox: ...
+
     @property
     def is_read_only(self) -> bool:
         """Whether nothing can be written here, as on read-only media."""
 
     def check_presence(self) -> None:
-        """Raise StorageLostError if what was opened is gone, or another is in its place. Cheap enough for polling."""
+        """Raise StorageLostError if what was opened is gone, or another is in its place. Cheap enough for polling.
+
+        A server that cannot be reached is an outage, not a loss: what it has committed is still there.
+        """
 
     async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:
         """After a loss: open what is in the place of the old database now, or begin a new one.
@@ -258,29 +271,37 @@ class Journal(Ledger, Protocol):
         With `after` -1 the list is empty. Positions grow with every append. Cheap enough for polling.
         """
 
-    async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
-        """Own a stream until `now + seconds` (Unix time), unless another owner holds it. Returns the owner.
+    async def acquire_lease(
+        self, stream: str, owner: str, *, seconds: float, now: float | None = None
+    ) -> str:
+        """Own a stream until `now + seconds`, unless another owner holds it. Returns the owner.
 
         Leases keep two processes from paying for the same reply. Correctness does not depend on them.
         """
 
     async def renew_leases(
-        self, owner: str, streams: Collection[str], *, now: float, seconds: float
+        self, owner: str, streams: Collection[str], *, seconds: float, now: float | None = None
     ) -> set[str]:
         """Extend the leases this owner still holds on these streams. Returns the streams it holds."""
 
-    async def active_leases(self, *, now: float) -> Mapping[str, str]:
+    async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
         """{stream: owner} of the leases that are valid at that time."""
 
     async def release_lease(self, stream: str, owner: str) -> None: ...
 
     # What all streams spend together: reservations end with the lease that they belong to.
 
-    async def find_spending(self, day: str, *, now: float) -> tuple[Amount, Amount]:
+    async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
         """(what was spent on a day, what is reserved by the leases that are valid now) in all streams."""
 
     async def reserve(
-        self, stream: str, owner: str, *, day: str, now: float, grant: Callable[[Amount, Amount], Amount]
+        self,
+        stream: str,
+        owner: str,
+        *,
+        day: str,
+        grant: Callable[[Amount, Amount], Amount],
+        now: float | None = None,
     ) -> bool:
         """Add what `grant(spent, reserved)` returns to the reservation of a lease, in one transaction.
 

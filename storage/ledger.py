@@ -84,3 +84,11 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
             for row in rows
         ]
     )
+
+
+def parse_judgment(row: Sequence[Any]) -> LedgerRow:
+    """`row`: stream, item, judge, body, asked, consistent, right, percent, whether the likeliest was right."""
+    stream, item, judge, body, asked, consistent, right, percent, likeliest_right = row
+    return LedgerRow(
+        item, judge, json.loads(body), asked, consistent, right, percent, likeliest_right, stream
+    )

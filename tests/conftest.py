@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-pytest_plugins = ["tests.support.processes.served", "tests.support.servers"]
+pytest_plugins = ["tests.support.processes.served", "tests.support.postgres", "tests.support.servers"]
 
 PROVIDERS = ("openai", "deepseek", "mistral")
 """Those that tests reach through litellm, on loopback."""

@@ -12,14 +12,12 @@ import pytest
 
 from tests.support.import_graph import (
     FILES,
-    MODULES,
     TOP_LEVEL_PACKAGES,
     compute_layers,
     count_folder_entries,
     find_imports,
     imports_by_package,
     package_dependencies,
-    package_of_module,
     parse_module,
     render_report,
 )
@@ -34,6 +32,7 @@ ROOMS: dict[str, str] = {
     "redaction": "",
     "server": "",
     "storage": "",
+    "storage.postgres": "storage",
     "storage.sqlite": "storage",
     "debate.arguments": "debate.facts",
     "debate.documents": "debate.arguments debate.facts",
@@ -41,7 +40,7 @@ ROOMS: dict[str, str] = {
     "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
     "debate.rules": "debate.arguments debate.ballots debate.documents debate.facts debate.votes",
     "debate.schemas": "debate.facts",
-    "settings": "debate.facts redaction",
+    "settings": "debate.facts redaction storage",
     "signing": "debate.facts redaction storage",
     "debate.analysis": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
@@ -108,16 +107,16 @@ ROOMS: dict[str, str] = {
     "engine.verification": (
         "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
     ),
-    "upkeep": "debate.facts engine.database engine.debates storage",
+    "upkeep": "debate.facts engine.database engine.debates storage storage.sqlite",
     "hooks": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
     ),
-    "startup": "debate.facts engine.database redaction settings storage storage.sqlite",
+    "startup": "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite",
     "compose": (
         "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models.fakes models.own models.prices models.providers models.registry models.resilience "
-        "models.windows redaction research settings signing startup storage storage.sqlite"
+        "models.windows redaction research settings signing startup storage"
     ),
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
@@ -138,7 +137,7 @@ ROOMS: dict[str, str] = {
     ),
     "mcp": (
         "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.own "
-        "models.providers redaction settings startup storage storage.sqlite tools"
+        "models.providers redaction settings startup storage tools"
     ),
     "client_configs": "debate.facts settings",
     "cli": "",
@@ -171,7 +170,8 @@ ROOMS: dict[str, str] = {
 LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
     "debate.ballots": "pydantic",
-    "storage": "aiosqlite anyio rfc8785",
+    "storage": "anyio rfc8785",
+    "storage.postgres": "anyio asyncpg",
     "storage.sqlite": "aiosqlite anyio",
     "debate.schemas": "jsonschema_rs",
     "redaction": "pydantic",
@@ -282,9 +282,10 @@ def test_only_the_engine_and_those_above_it_know_core_models_and_storage() -> No
     assert min(knowing, key=order.index) == "engine.runner"
 
 
-def test_only_the_composition_root_knows_the_database() -> None:
-    knowing = {module for module, path in MODULES.items() if "storage.sqlite" in set(find_imports(path))}
-    assert {package_of_module(module) for module in knowing} <= {"compose", "mcp", "startup", "storage"}
+def test_only_the_composition_root_and_upkeep_know_the_databases() -> None:
+    databases = {"storage.postgres", "storage.sqlite"}
+    knowing = [one for one, allowed in ROOMS.items() if databases & set(allowed.split())]
+    assert knowing == ["upkeep", "startup"]
 
 
 @pytest.mark.parametrize("path", CORE, ids=str)

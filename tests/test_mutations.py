@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow, pytest.mark.mutat
 
 COPIED = ("counterpoint", "server", "storage", "tests", "benchmarks", "pyproject.toml")
 
-JOURNAL = "tests/storage/test_sqlite.py::TestInAFileAndInMemory"
+JOURNAL = "tests/storage/test_journal.py::TestEveryDatabase"
 PRESENCE = "tests/storage/test_presence.py"
 LEASES = "tests/engine/test_leases_and_conflicts.py"
 LIMITS = "tests/debate/rules/test_limits.py"
@@ -65,13 +65,13 @@ MUTATIONS = {
         SHARED_DAY,
     ),
     "say that a lost file holds what it took": Mutation(
-        "storage/connection.py",
+        "storage/sqlite/connection.py",
         "self._check_file(0)  # what a file took that nobody can find any more is not stored",
         "pass",
         f"{PRESENCE}::test_what_a_lost_file_took_is_not_said_to_be_stored",
     ),
     "play the log of a lost file into a new one": Mutation(
-        "storage/database.py",
+        "storage/sqlite/database.py",
         "self._file.set_remains_aside()",
         "pass",
         f"{PRESENCE}::test_an_old_log_gets_into_no_new_file_and_is_kept",

@@ -37,7 +37,7 @@ from server.mcp.server import build_server
 from server.redaction import redact_error
 from server.settings import Settings
 from server.startup import log_to_stderr, open_journal
-from storage.sqlite import SqliteJournal
+from storage.journal import Journal
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
@@ -112,7 +112,7 @@ async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = No
 
 @asynccontextmanager
 async def open_late_manager(
-    settings: Settings, models: Mapping[str, "OwnModel"] | None, journal: SqliteJournal
+    settings: Settings, models: Mapping[str, "OwnModel"] | None, journal: Journal
 ) -> AsyncIterator[tuple[LateManager, asyncio.Task[None]]]:
     """A manager that is opened when it is needed, and the task that holds it, which ends before only if it fails.
 

@@ -16,6 +16,7 @@ from server.engine.database.errors import (
 )
 from server.engine.database.store import DebateSnapshot, build_stream_summary
 from server.engine.debates import DebateManager
+from storage.addresses import is_address
 from storage.journal import Journal, StorageError, StreamSummary
 
 DAMAGED_INDEX = "the search index is damaged"
@@ -37,10 +38,10 @@ class CheckResult:
     problems: tuple[Problem, ...]
 
 
-def require_database(path: Path) -> None:
-    """Raises InvalidRequestError if there is none: opening one to check it must not make it."""
-    if not path.is_file():
-        raise InvalidRequestError(f"There is no database {path}.")
+def require_database(database: str) -> None:
+    """Raises InvalidRequestError if there is no such file: opening one to check it must not make it."""
+    if not is_address(database) and not Path(database).is_file():
+        raise InvalidRequestError(f"There is no database {database}.")
 
 
 async def check_database(manager: DebateManager, *, rebuild: bool = True) -> CheckResult:

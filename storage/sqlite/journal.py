@@ -1,46 +1,22 @@
-"""The journal in one SQLite file, shared by any number of processes.
-
-Group commit: appends that arrive during a write form the next transaction, so that two hundred concurrent
-debates need a few disk syncs, not two hundred.
-"""
+"""The journal in one SQLite file, shared by any number of processes."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import aiosqlite
 import anyio
 
-from storage.chain import (
-    Append,
-    Head,
-    Row,
-    build_rows,
-    encode_reservation,
-    encode_summary,
-    link_appends,
-    verify_chain,
-    verify_links,
-)
-from storage.connection import Connection, ConstraintError
-from storage.database import Database
-from storage.journal import (
-    ConflictError,
-    DivergenceError,
-    Entry,
-    OpeningKey,
-    Reservation,
-    Seal,
-    StorageError,
-    StreamSummary,
-    encode_canonical,
-    genesis_hash,
-)
+from storage.chain import Append, Batch, Head, Row, build_restored, decode_stream, find_missing, link_appends
+from storage.commits import GroupedAppends, HeadMovedError
+from storage.journal import Entry, StorageError, StreamSummary
+from storage.sqlite.connection import Connection, ConstraintError
+from storage.sqlite.database import Database
 from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger
 from storage.sqlite.lists import SqliteLists
@@ -48,12 +24,12 @@ from storage.sqlite.migrations import MIGRATIONS, migrate
 from storage.sqlite.outbox import SqliteOutbox
 from storage.sqlite.seals import SqliteSeals
 from storage.sqlite.upkeep import SqliteUpkeep
-from storage.sqlite.words import Tokenizer
+from storage.words import Tokenizer
 
 SELECT_ENTRIES = """
 select seq, cast(entry as blob), cast(lower(hex(hash)) as blob), restored from journal where stream = ?1
 union all
-select cast(seq as integer), null, cast(head as blob), seal from stream where name = ?1
+select cast(seq as integer), null, cast(lower(hex(head)) as blob), seal from stream where name = ?1
 """
 """Entries, and a row with a null text for the stream's head and its seal: one statement, hence one snapshot.
 
@@ -138,21 +114,15 @@ PREPARE_WRITER = (
     TEMP_STORE_IN_MEMORY, CREATE_APPEND_VIEW, CREATE_APPEND_TRIGGER, *CREATE_SPENDING_TRIGGERS
 )  # fmt: skip
 
-MAX_ENTRIES_PER_STATEMENT = 64  # more use an explicit transaction
-MAX_CACHED_HEADS = 1000  # streams
 CHECKPOINT_DELAY = 0.02  # seconds, for others that are asked for meanwhile
 
 
-class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger):
-    def __init__(self, database: Database) -> None:
+class SqliteJournal(GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger):
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        super().__init__(database.lock_timeout)
         self._db = database
+        self._clock = clock
         self._tokenizer = Tokenizer()
-        self._pending: list[
-            tuple[Append, float, asyncio.Future[list[Entry]]]
-        ] = []  # with the time of the call
-        self._commit_task: asyncio.Task[None] | None = None
-        # May be stale if another process appended; the trigger rejects such an append.
-        self._cached_heads: dict[str, Head] = {}
         self._checkpoint_task: asyncio.Task[None] | None = None
         self._wants_checkpoint = False
         self._closing = anyio.Event()
@@ -165,8 +135,11 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
         *,
         lock_timeout: float = 30.0,
         migrations: Mapping[str, Sequence[str]] = MIGRATIONS,
+        clock: Callable[[], float] = time.time,
     ) -> Self:
         """Open or create a file, or ":memory:". Every call waits up to `lock_timeout` seconds for the lock.
+
+        `clock`: Unix time, for leases.
 
         Raises:
             StorageError: it cannot be opened, is not a journal, or belongs to a newer release.
@@ -178,7 +151,7 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
             for statement in PREPARE_WRITER:
                 await writer.fetch_all(statement)
 
-        return cls(await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout))
+        return cls(await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout), clock)
 
     @property
     def is_read_only(self) -> bool:
@@ -210,99 +183,47 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
         """Finish the running commit and checkpoint, then close. A second call does nothing."""
         self._closing.set()
         with anyio.CancelScope(shield=True):
-            if running := [task for task in (self._commit_task, self._checkpoint_task) if task]:
-                await asyncio.wait(running)
+            await self.finish_appends()
+            if self._checkpoint_task:
+                await asyncio.wait([self._checkpoint_task])
             self._tokenizer.close()
             await self._db.close()
 
     # Appending
 
-    async def append(
-        self,
-        stream: str,
-        *,
-        after: int,
-        at: str,
-        actor: str,
-        bodies: Sequence[Mapping[str, Any]],
-        summary: StreamSummary | None = None,
-        key: OpeningKey | None = None,
-        reserved: Reservation | None = None,
-        seal: Seal | None = None,
-    ) -> list[Entry]:
-        if not bodies:
-            raise ValueError("there is nothing to append")
-        if key and after:
-            raise ValueError("a key is for the first entries of a stream")
-        stream.encode()  # a surrogate would fail inside the transaction
-        numbered = enumerate(bodies, start=after + 1)
-        texts = [encode_canonical(seq, at, actor, body) for seq, body in numbered]
-        done: asyncio.Future[list[Entry]] = asyncio.get_running_loop().create_future()
-        summary_columns, reservation = encode_summary(summary), encode_reservation(reserved)
-        append = Append(stream, after, at, actor, bodies, texts, summary_columns, key, reservation, seal)
-        self._pending.append((append, anyio.current_time(), done))
-        if self._commit_task is None or self._commit_task.done():
-            # A separate task: cancelling one caller must not cancel a transaction with other appends.
-            self._commit_task = asyncio.create_task(self._commit_all(), name="journal")
-        return await done
+    async def _write_linked(self, batch: Batch, wait: float) -> None:
+        statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(batch.rows) - 1)])
+        try:
+            await self._db.writer.fetch_all(statement, *chain.from_iterable(batch.rows), wait=wait)
+        except ConstraintError as error:
+            raise HeadMovedError from error
 
-    async def _commit_all(self) -> None:
-        # Leaves out cancelled callers.
-        while taken := [each for each in self._pending if not each[-1].done()]:
-            self._pending = []
-            outcomes: Sequence[list[Entry] | BaseException]
-            # The first one's time has passed in the queue: waits for a lock do not add up.
-            wait = max(taken[0][1] + self._db.lock_timeout - anyio.current_time(), 0)
-            try:
-                outcomes = await self._write([append for append, _, _ in taken], wait)
-            except StorageError as error:
-                outcomes = [type(error)(str(error)) for _ in taken]  # each gets a traceback of its own
-            except BaseException as error:  # noqa: BLE001  (the callers wait for it)
-                outcomes = [error for _ in taken]
-            for (*_, done), outcome in zip(taken, outcomes, strict=True):
-                if done.done():
-                    continue
-                if isinstance(outcome, BaseException):
-                    done.set_exception(outcome)
-                else:
-                    done.set_result(outcome)
+    async def _write_checked(self, appends: Sequence[Append], wait: float) -> Batch:
+        async with self._db.writer.transaction(wait=wait) as db:
+            marks = ", ".join("?" * len(appends))
+            sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
+            rows = await db.execute_fetchall(sql, [append.stream for append in appends])
+            stored = {name: Head(*head) for name, *head in rows}
+            opening = [append for append in appends if append.stream not in stored]
+            batch = link_appends(appends, stored, await self._claim_keys(db, opening))
+            await db.executemany(INSERT_ROW, batch.rows)
+        return batch
 
-    async def _write(self, appends: Sequence[Append], wait: float) -> Sequence[list[Entry] | ConflictError]:
-        """Write in one statement that builds on the cached heads, or else in a transaction that reads them."""
-        batch = None
-        has_key = any(append.key for append in appends)
-        if not has_key and sum(len(append.texts) for append in appends) <= MAX_ENTRIES_PER_STATEMENT:
-            cached = link_appends(appends, self._cached_heads)
-            with suppress(ConstraintError):  # a head has moved on, and nothing was written
-                if not any(isinstance(result, ConflictError) for result in cached.results):
-                    statement = ", ".join([INSERT_ROW, *[_ROW_PLACEHOLDERS] * (len(cached.rows) - 1)])
-                    await self._db.writer.fetch_all(statement, *chain.from_iterable(cached.rows), wait=wait)
-                    batch = cached
-        if batch is None:
-            async with self._db.writer.transaction(wait=wait) as db:
-                marks = ", ".join("?" * len(appends))
-                sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
-                rows = await db.execute_fetchall(sql, [append.stream for append in appends])
-                stored = {name: Head(*head) for name, *head in rows}
-                opening = [append for append in appends if append.stream not in stored]
-                batch = link_appends(appends, stored, await _claim_keys(db, opening))
-                await db.executemany(INSERT_ROW, batch.rows)
-        self._cached_heads.update(batch.heads)
-        if len(self._cached_heads) > MAX_CACHED_HEADS:
-            self._cached_heads = batch.heads
-        return batch.results
+    async def _claim_keys(self, db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:
+        """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
+        owners: dict[str, str] = {}
+        for append in opening:
+            if key := append.key:
+                await db.execute_fetchall(DELETE_OLD_KEYS, [key.since, self._time(key.now)])
+                [(owner,)] = await db.execute_fetchall(CLAIM_KEY, [key.name, append.stream, append.at])
+                owners[key.name] = owner
+        return owners
 
     async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
-        if not entries:
-            raise ValueError("there is nothing to restore")
-        texts, times = verify_links(stream, entries), [entry.at for entry in entries]
-        rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
+        rows = build_restored(stream, entries, summary)
         async with self._db.writer.transaction() as db:
-            stored = list(await db.execute_fetchall(SELECT_HASHES, [stream]))
-            for entry, (digest,) in zip(entries, stored, strict=False):
-                if digest != entry.hash:
-                    raise DivergenceError(stream, entry.seq)
-            missing = [row._replace(restored=1) for row in rows[len(stored) :]]
+            stored = await db.execute_fetchall(SELECT_HASHES, [stream])
+            missing = find_missing(rows, [digest for (digest,) in stored])
             await db.executemany(INSERT_ROW, missing)
         return len(missing)
 
@@ -312,32 +233,13 @@ class SqliteJournal(SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, Sqlite
         return (await self.read_sealed(stream))[0][after:]
 
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
-        rows = await self._db.reader.fetch_all(SELECT_ENTRIES, stream)
-        if not rows:
-            return [], ""
-        ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
-        seq, head, seal = ends[0] if ends else (0, genesis_hash(stream), "")
-        stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
-        restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
-        entries = verify_chain(stream, stored, seq, head.hex())
-        return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
+        return decode_stream(stream, await self._db.reader.fetch_all(SELECT_ENTRIES, stream))
 
     async def head(self, stream: str) -> tuple[int, str]:
         rows = await self._db.reader.fetch_all(
             "select seq, lower(hex(head)) from stream where name = ?", stream
         )
         return rows[0] if rows else (0, "")
-
-
-async def _claim_keys(db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:
-    """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
-    owners: dict[str, str] = {}
-    for append in opening:
-        if key := append.key:
-            await db.execute_fetchall(DELETE_OLD_KEYS, [key.since, key.now])
-            [(owner,)] = await db.execute_fetchall(CLAIM_KEY, [key.name, append.stream, append.at])
-            owners[key.name] = owner
-    return owners
 
 
 def add_costs(*costs: str) -> str:

@@ -1,13 +1,11 @@
 """Leases of streams in the journal's SQLite file, and the spending that their owners share."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
 
-from storage.database import Database
 from storage.journal import Amount, Reservation
+from storage.sqlite.database import Database
+from storage.summaries import parse_amount, sum_spending
 
 # A lease that ends implausibly far ahead came from a wrong clock and is replaced.
 ACQUIRE_LEASE = """
@@ -40,30 +38,44 @@ class SqliteLeases:
     """What a power failure may undo is written without a disk sync: after one no owner is alive."""
 
     _db: Database
+    _clock: Callable[[], float]
 
-    async def acquire_lease(self, stream: str, owner: str, *, now: float, seconds: float) -> str:
+    def _time(self, now: float | None) -> float:
+        return self._clock() if now is None else now
+
+    async def acquire_lease(
+        self, stream: str, owner: str, *, seconds: float, now: float | None = None
+    ) -> str:
+        now = self._time(now)
         [(holder,)] = await self._db.writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
         return str(holder)
 
     async def renew_leases(
-        self, owner: str, streams: Collection[str], *, now: float, seconds: float
+        self, owner: str, streams: Collection[str], *, seconds: float, now: float | None = None
     ) -> set[str]:
         renewed = await self._db.writer.fetch_all(
-            RENEW_LEASES, now + seconds, owner, json.dumps(list(streams))
+            RENEW_LEASES, self._time(now) + seconds, owner, json.dumps(list(streams))
         )
         return {stream for (stream,) in renewed}
 
-    async def active_leases(self, *, now: float) -> Mapping[str, str]:
-        return dict(await self._db.reader.fetch_all("select stream, owner from lease where until > ?", now))
+    async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
+        sql = "select stream, owner from lease where until > ?"
+        return dict(await self._db.reader.fetch_all(sql, self._time(now)))
 
     async def release_lease(self, stream: str, owner: str) -> None:
         await self._db.writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
 
-    async def find_spending(self, day: str, *, now: float) -> tuple[Amount, Amount]:
-        return sum_spending(await self._db.reader.fetch_all(SELECT_SPENDING, day, now, ""))
+    async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
+        return sum_spending(await self._db.reader.fetch_all(SELECT_SPENDING, day, self._time(now), ""))
 
     async def reserve(
-        self, stream: str, owner: str, *, day: str, now: float, grant: Callable[[Amount, Amount], Amount]
+        self,
+        stream: str,
+        owner: str,
+        *,
+        day: str,
+        grant: Callable[[Amount, Amount], Amount],
+        now: float | None = None,
     ) -> bool:
         async with self._db.reader.transaction() as db:
             own = list(
@@ -72,7 +84,7 @@ class SqliteLeases:
                 )
             )
             if own:
-                rows = await db.execute_fetchall(SELECT_SPENDING, [day, now, stream])
+                rows = await db.execute_fetchall(SELECT_SPENDING, [day, self._time(now), stream])
                 reserved = parse_amount(*own[0]).plus(grant(*sum_spending(rows)))
                 values = [reserved.requests, f"{reserved.cost:f}", stream, owner]
                 await db.execute_fetchall(SET_RESERVATION, values)
@@ -81,18 +93,3 @@ class SqliteLeases:
     async def settle(self, stream: str, reserved: Reservation) -> None:
         requests, cost = reserved.amount
         await self._db.reader.fetch_all(SET_RESERVATION, requests, f"{cost:f}", stream, reserved.owner)
-
-
-def parse_amount(requests: int, cost: str) -> Amount:
-    """A damaged cost counts as nothing."""
-    with suppress(InvalidOperation):
-        return Amount(requests, Decimal(cost))
-    return Amount(requests)
-
-
-def sum_spending(rows: Iterable[Any]) -> tuple[Amount, Amount]:
-    """(spent, reserved)."""
-    sums = {"spent": Amount(), "reserved": Amount()}
-    for kind, requests, cost in rows:
-        sums[kind] = sums[kind].plus(parse_amount(requests, cost))
-    return sums["spent"], sums["reserved"]

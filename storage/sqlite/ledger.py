@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
-from storage.database import Database
-from storage.ledger import NO_STREAM, BeliefSums, JudgeSums, LedgerRow, encode_judgments
+from storage.ledger import NO_STREAM, BeliefSums, JudgeSums, LedgerRow, encode_judgments, parse_judgment
+from storage.sqlite.database import Database
 
 CREATE_LEDGER = (
     # `number` grows with every change: the position of the ledger.
@@ -80,10 +79,3 @@ class SqliteLedger:
     async def sum_beliefs(self) -> tuple[int, list[BeliefSums]]:
         [(items,)] = await self._db.reader.fetch_all(COUNT_ITEMS)
         return items, [BeliefSums(*row) for row in await self._db.reader.fetch_all(SUM_BELIEFS)]
-
-
-def parse_judgment(row: Sequence[Any]) -> LedgerRow:
-    stream, item, judge, body, asked, consistent, right, percent, likeliest_right = row
-    return LedgerRow(
-        item, judge, json.loads(body), asked, consistent, right, percent, likeliest_right, stream
-    )

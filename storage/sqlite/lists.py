@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from typing import Any
 
-from storage.chain import FINAL_MARK
-from storage.database import Database
 from storage.journal import StreamListing
-from storage.sqlite.words import MAX_QUERY_LENGTH, MAX_QUERY_WORDS, Tokenizer, build_match
+from storage.sqlite.database import Database
+from storage.summaries import FINAL_MARK, mark_status, parse_listing
+from storage.words import Tokenizer
 
 MAX_STREAM_NUMBER = 2**63 - 1
 
@@ -70,7 +69,7 @@ class SqliteLists:
         names = json.dumps(list(streams))
         statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
         if query.strip():
-            words = self._tokenizer.split(query[:MAX_QUERY_LENGTH].replace(FINAL_MARK, " "))[:MAX_QUERY_WORDS]
+            words = self._tokenizer.split_query(query)
             if not words:
                 return []
             match = build_match(words, status, is_final=is_final)
@@ -78,7 +77,7 @@ class SqliteLists:
         elif status:
             sql = SELECT_LISTINGS_OF_STREAMS if inside else SELECT_LISTINGS_BY_STATUS
             statement = (sql, status, until, changed_since, limit, names)
-        return [_parse_listing(row) for row in await self._db.reader.fetch_all(*statement)]
+        return [parse_listing(row) for row in await self._db.reader.fetch_all(*statement)]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
         rows = await self._db.reader.fetch_all(SELECT_BY_PREFIX, prefix, prefix + "\U0010ffff", limit)
@@ -93,17 +92,18 @@ class SqliteLists:
         return (rows[-1][0] if rows else after), [stream for _, stream in rows]
 
 
-def parse_details(text: str) -> dict[str, Any] | None:
-    """The details of a summary; None if they are damaged."""
-    with suppress(ValueError):
-        parsed = json.loads(text)
-        return parsed if isinstance(parsed, dict) else None
-    return None
+def build_match(words: Sequence[str], status: str = "", *, is_final: bool = False) -> str:
+    """An expression of FTS5 for streams with all of these words, the last of them a prefix.
+
+    A status that streams keep is looked up in the index, too; any other one only among streams that have none of
+    those. Else a search for a common word could go through all streams in vain.
+    """
+    match = join_words(words) + "*"
+    if status and is_final:
+        return f"({match}) AND {join_words([mark_status(status)])}"
+    return f"({match}) NOT {join_words([FINAL_MARK])}" if status else match
 
 
-def _parse_listing(row: Sequence[Any]) -> StreamListing:
-    """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, title, status, text, opened_at, changed_at = row
-    details = parse_details(text)
-    mark = "(damaged summary) " if details is None else ""
-    return StreamListing(name, number, mark + title, status, details or {}, opened_at, changed_at)
+def join_words(words: Sequence[str]) -> str:
+    """An expression for streams with all of these words. Quoted, none is an operator."""
+    return " ".join(f'"{word}"' for word in words)

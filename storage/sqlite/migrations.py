@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from storage.connection import Connection
 from storage.journal import StorageError
+from storage.sqlite.connection import Connection
 from storage.sqlite.ledger import CREATE_LEDGER
 
 MIGRATIONS: Mapping[str, Sequence[str]] = {

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
-from storage.database import Database
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
+from storage.sqlite.database import Database
 
 REGISTER_READER = """
 insert into reader (name, since, position)

@@ -3,7 +3,7 @@
 What they say is not for the journal to know.
 """
 
-from storage.database import Database
+from storage.sqlite.database import Database
 
 SET_SEAL = "update stream set seal = ? where name = ? and seq = ? returning seq"
 

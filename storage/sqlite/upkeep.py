@@ -7,13 +7,13 @@ from contextlib import suppress
 
 import aiosqlite
 
-from storage.chain import encode_summary, encode_words
-from storage.connection import ReadOnlyError
-from storage.database import Database
 from storage.journal import Amount, StreamSummary
-from storage.sqlite.leases import parse_amount
-from storage.sqlite.ledger import SELECT_JUDGMENTS, UPSERT_JUDGMENTS, parse_judgment
-from storage.sqlite.words import Tokenizer
+from storage.ledger import parse_judgment
+from storage.sqlite.connection import ReadOnlyError
+from storage.sqlite.database import Database
+from storage.sqlite.ledger import SELECT_JUDGMENTS, UPSERT_JUDGMENTS
+from storage.summaries import encode_summary, encode_words, parse_amount
+from storage.words import Tokenizer
 
 SELECT_ALL_STREAMS = """
 select name from (

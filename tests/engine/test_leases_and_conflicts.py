@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -105,18 +106,26 @@ async def test_without_the_lease_no_model_is_called(journal: SqliteJournal) -> N
     assert model.requests == []
 
 
-async def test_a_lease_passes_to_another_process_only_when_it_has_expired(journal: SqliteJournal) -> None:
+async def test_a_lease_passes_to_another_process_only_when_it_has_expired(tmp_path: Path) -> None:
     now = utc_now()
-    first, second = (Leases(journal, lambda: now) for _ in range(2))
 
-    assert await first.acquire("d")
-    assert not await second.acquire("d")
-    assert await first.has_lease("d")
+    def tell_time() -> float:
+        return now.timestamp()
 
-    now += timedelta(seconds=LEASE_SECONDS + 1)
-    assert await second.acquire("d")
-    assert not await first.has_lease("d")
-    assert await second.has_lease("d")
+    journal = await SqliteJournal.open(tmp_path / "a.db", clock=tell_time)
+    try:
+        first, second = (Leases(journal, lambda: now) for _ in range(2))
+
+        assert await first.acquire("d")
+        assert not await second.acquire("d")
+        assert await first.has_lease("d")
+
+        now += timedelta(seconds=LEASE_SECONDS + 1)
+        assert await second.acquire("d")
+        assert not await first.has_lease("d")
+        assert await second.has_lease("d")
+    finally:
+        await journal.close()
 
 
 async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal: SqliteJournal) -> None:

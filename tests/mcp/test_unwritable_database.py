@@ -91,7 +91,7 @@ async def test_waits_for_a_lock_do_not_add_up_and_are_one_warning(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("server.startup.DATABASE_LOCK_TIMEOUT", LOCK_TIMEOUT)
+    monkeypatch.setattr("server.startup.DATABASE_PATIENCE", LOCK_TIMEOUT)
     gate = Gate()
     errors: list[str] = []
     async with open_modern({"mine": gate.model}) as client:

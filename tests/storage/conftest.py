@@ -4,11 +4,29 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from storage.addresses import is_address
+from storage.journal import Journal
+from storage.postgres import PostgresJournal
 from storage.sqlite import SqliteJournal
-from tests.contract.journal_helpers import open_journal
+from tests.contract.journal_helpers import TIMEOUT
 
 
-@pytest_asyncio.fixture(params=["a.db", ":memory:"])
-async def journal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqliteJournal]:
-    async with open_journal(request.param if request.param == ":memory:" else tmp_path / "a.db") as journal:
-        yield journal
+@pytest.fixture(params=["a.db", ":memory:", "postgresql"])
+def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A path or an address of each kind of database."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_database"))
+    return request.param if request.param == ":memory:" else str(tmp_path / "a.db")
+
+
+@pytest_asyncio.fixture
+async def journal(any_database: str) -> AsyncIterator[Journal]:
+    opened: Journal = (
+        await PostgresJournal.open(any_database, patience=TIMEOUT)
+        if is_address(any_database)
+        else await SqliteJournal.open(any_database, lock_timeout=TIMEOUT)
+    )
+    try:
+        yield opened
+    finally:
+        await opened.close()

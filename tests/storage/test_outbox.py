@@ -15,7 +15,7 @@ async def outbox(journal: SqliteJournal) -> Outbox:
     return journal.outbox
 
 
-class TestInAFileAndInMemory(OutboxContract):
+class TestEveryDatabase(OutboxContract):
     pass
 
 

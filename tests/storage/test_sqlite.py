@@ -10,10 +10,9 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from storage.connection import require_sqlite
 from storage.journal import Amount, ConflictError, StorageError, StreamSummary
 from storage.sqlite import SqliteJournal
-from tests.contract.journal import JournalContract
+from storage.sqlite.connection import require_sqlite
 from tests.contract.journal_helpers import (
     TIMEOUT,
     append_entries,
@@ -23,10 +22,6 @@ from tests.contract.journal_helpers import (
     open_journal,
 )
 from tests.support.paths import ROOT
-
-
-class TestInAFileAndInMemory(JournalContract):
-    pass
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:

@@ -66,7 +66,7 @@ async def test_a_backup_under_a_server_that_writes_is_whole_and_private(tmp_path
         await append_entries(journal, "first", 0, {"text": "not in the file yet"})
         tasks.start_soon(write)
         for number in range(5):
-            await to_thread.run_sync(lambda: back_up(database, target, overwrite=bool(number)))  # noqa: B023
+            await to_thread.run_sync(lambda: back_up(str(database), target, overwrite=bool(number)))  # noqa: B023
             assert count_entries(target) >= 1
         stop.set()
 
@@ -80,7 +80,7 @@ async def test_a_backup_under_a_server_that_writes_is_whole_and_private(tmp_path
 async def test_a_backup_that_cannot_be_made_leaves_everything_as_it_was(tmp_path: Path) -> None:
     database, taken = tmp_path / "debates.db", tmp_path / "taken.db"
     with pytest.raises(InvalidRequestError, match=r"There is no database .*debates\.db"):
-        back_up(database, tmp_path / "new.db")
+        back_up(str(database), tmp_path / "new.db")
     async with open_journal(database) as journal:
         await append_entries(journal, "s", 0, {})
     taken.write_text("mine")
@@ -89,14 +89,14 @@ async def test_a_backup_that_cannot_be_made_leaves_everything_as_it_was(tmp_path
     before = database.read_bytes()
 
     with pytest.raises(InvalidRequestError, match=r"exists already\. Name another file"):
-        back_up(database, taken)
+        back_up(str(database), taken)
     for same in (database, link):
         with pytest.raises(InvalidRequestError, match="is the database itself"):
-            back_up(database, same, overwrite=True)
+            back_up(str(database), same, overwrite=True)
     with pytest.raises(StorageUnavailableError, match="No such file or directory"):
-        back_up(database, tmp_path / "nowhere" / "new.db")
+        back_up(str(database), tmp_path / "nowhere" / "new.db")
     with pytest.raises(StorageUnavailableError, match="is not an SQLite database"):
-        back_up(taken, tmp_path / "new.db")
+        back_up(str(taken), tmp_path / "new.db")
 
     assert (taken.read_text(), database.read_bytes()) == ("mine", before)
     assert list_names(tmp_path) == ["debates.db", "link.db", "taken.db"]

@@ -11,6 +11,7 @@ from server.debate.facts.text import clean_line, format_count
 from server.settings import Settings
 from server.upkeep.backup import back_up
 from server.upkeep.check import check_database, require_database
+from storage.addresses import find_name
 
 
 @click.command()
@@ -24,7 +25,7 @@ def backup(settings: Settings, file: Path, overwrite: bool) -> None:
 
     Example: counterpoint backup debates-2026-11.db
     """
-    back_up(Path(settings.database), file, overwrite=overwrite)
+    back_up(settings.database, file, overwrite=overwrite)
     click.echo(f"{settings.database} was copied to {file} ({file.stat().st_size:,} bytes).")
 
 
@@ -50,16 +51,16 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
     Example: counterpoint db check backup.db
     """
     chosen = settings.model_copy(update={"db": database or settings.database, "hooks": ""})
-    require_database(Path(chosen.database))
+    require_database(chosen.database)
     result = session.run_with_manager(chosen, lambda manager: check_database(manager, rebuild=not no_rebuild))
     if as_json:
         click.echo(session.format_json(asdict(result)))
     for problem in () if as_json else result.problems:
         rebuilt = " It was written again." if problem.is_rebuilt else ""
         text = problem.text if problem.text.endswith(".") else f"{problem.text}."
-        click.echo(clean_line(f"{problem.debate_id or 'the file'}: {text}{rebuilt}"))
+        click.echo(clean_line(f"{problem.debate_id or 'the database'}: {text}{rebuilt}"))
     if not as_json:
         count = format_count(result.debate_count, "debate")
         found = format_count(len(result.problems), "problem") if result.problems else "nothing is wrong"
-        click.echo(f"{chosen.database}: {count} checked, {found}.")
+        click.echo(f"{find_name(chosen.database)}: {count} checked, {found}.")
     sys.exit(bool(result.problems))

@@ -61,11 +61,8 @@ class DailyBudget:
         def grant(spent: Amount, reserved: Amount) -> Amount:
             return choose(self.compute_remaining(spent, reserved, cost_per_request).calls)
 
-        now = self.leases.clock().timestamp()
         with translate_storage_errors():
-            if not await self.journal.reserve(
-                debate_id, self.leases.owner, day=self.day, now=now, grant=grant
-            ):
+            if not await self.journal.reserve(debate_id, self.leases.owner, day=self.day, grant=grant):
                 raise LeaseLostError
 
     def build_reservation(self, in_flight: Iterable[Amount]) -> Reservation | None:
@@ -88,7 +85,7 @@ class DailyBudget:
     async def find_spending(self) -> tuple[Amount, Amount]:
         """(spent today as far as prices are known, reserved by calls in flight)."""
         with translate_storage_errors():
-            return await self.journal.find_spending(self.day, now=self.leases.clock().timestamp())
+            return await self.journal.find_spending(self.day)
 
     def compute_remaining(
         self, spent: Amount, reserved: Amount, cost_per_request: Decimal = Decimal(0)

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from server.engine.database.errors import translate_storage_errors
@@ -40,12 +41,18 @@ def is_gone(owner: str) -> bool:
     return False
 
 
+@cache
 def machine_name() -> str:
-    """The host name and the PID namespace: two containers on one host number their processes separately."""
-    namespace = ""
+    """The host name, the running kernel and the PID namespace.
+
+    Two containers on one host number their processes separately, and many hosts have the same name and the same
+    namespace.
+    """
+    parts = [platform.node()]
     with suppress(OSError):  # Linux only
-        namespace = str(Path("/proc/self/ns/pid").readlink())
-    return f"{platform.node()}/{namespace}"
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return "/".join(parts)
 
 
 class Leases:
@@ -55,16 +62,17 @@ class Leases:
         self.journal = journal
         self.clock = clock
         self.owner = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
-        self.expires_at: dict[str, float] = {}  # Unix time, by debate id or queue
+        # By debate id or queue, in the time of this process: from the moment it asked, hence never too late.
+        self.expires_at: dict[str, float] = {}
 
     async def acquire(self, name: str, seconds: float = LEASE_SECONDS) -> bool:
         """Whether this process has the lease of a debate or a queue now, for so many seconds."""
         with translate_storage_errors():
             while True:
-                now = self.clock().timestamp()
-                holder = await self.journal.acquire_lease(name, self.owner, now=now, seconds=seconds)
+                asked_at = self.clock().timestamp()
+                holder = await self.journal.acquire_lease(name, self.owner, seconds=seconds)
                 if holder == self.owner:
-                    self.expires_at[name] = now + seconds
+                    self.expires_at[name] = asked_at + seconds
                     return True
                 if not is_gone(holder):
                     return False
@@ -80,18 +88,18 @@ class Leases:
 
     async def renew(self, debate_ids: Collection[str]) -> set[str]:
         """Renew these leases; returns those that this process still has."""
-        now = self.clock().timestamp()
+        asked_at = self.clock().timestamp()
         try:
-            held = await self.journal.renew_leases(self.owner, debate_ids, now=now, seconds=LEASE_SECONDS)
+            held = await self.journal.renew_leases(self.owner, debate_ids, seconds=LEASE_SECONDS)
         except StorageError:  # the journal logs it; the next heartbeat tries again
             return set(debate_ids)
-        self.expires_at |= dict.fromkeys(held, now + LEASE_SECONDS)
+        self.expires_at |= dict.fromkeys(held, asked_at + LEASE_SECONDS)
         return held
 
     async def find_owners(self) -> dict[str, str]:
         """{debate id or queue: owner} of the leases whose owner may still be alive."""
         with translate_storage_errors():
-            leases = await self.journal.active_leases(now=self.clock().timestamp())
+            leases = await self.journal.active_leases()
         return {name: owner for name, owner in leases.items() if not is_gone(owner)}
 
     async def release(self, name: str) -> None:

@@ -133,4 +133,4 @@ def build_opening_key(actor: str, asked: Asked, now: datetime) -> OpeningKey:
     """The key of what this actor asks for at this time."""
     digest = sha256(encode_json({"actor": actor, "asked": dict(asked.data)})).hexdigest()
     since = (now - asked.window).isoformat(timespec="milliseconds") if asked.window else ""
-    return OpeningKey(digest, since.replace("+00:00", "Z"), now.timestamp())
+    return OpeningKey(digest, since.replace("+00:00", "Z"))

@@ -1,14 +1,13 @@
-"""The words of the search index: of texts, of queries, and the marks that stand for what does not change any more."""
+"""The words of the search index: of texts and of queries, for every database the same."""
 
 import sqlite3
-from collections.abc import Sequence
 
-from storage.chain import FINAL_MARK, mark_status
+from storage.summaries import FINAL_MARK
 
 MAX_QUERY_LENGTH = 4_000  # characters
 MAX_QUERY_WORDS = 32
 
-# With the tokenizer of the table `words`.
+# With the tokenizer of the table `words` of the SQLite journal.
 CREATE_TABLES = """
 create virtual table given using fts5 (
     text, content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
@@ -37,24 +36,11 @@ class Tokenizer:
         self._db.execute("insert into given (given) values ('delete-all')")
         return words
 
+    def split_query(self, query: str) -> list[str]:
+        """Its words, as many as count; the last one stands for all that begin so."""
+        return self.split(query[:MAX_QUERY_LENGTH].replace(FINAL_MARK, " "))[:MAX_QUERY_WORDS]
+
     def close(self) -> None:
         if self._db:
             self._db.close()
             self._db = None
-
-
-def build_match(words: Sequence[str], status: str = "", *, is_final: bool = False) -> str:
-    """An expression of FTS5 for streams with all of these words, the last of them a prefix.
-
-    A status that streams keep is looked up in the index, too; any other one only among streams that have none of
-    those. Else a search for a common word could go through all streams in vain.
-    """
-    match = join_words(words) + "*"
-    if status and is_final:
-        return f"({match}) AND {join_words([mark_status(status)])}"
-    return f"({match}) NOT {join_words([FINAL_MARK])}" if status else match
-
-
-def join_words(words: Sequence[str]) -> str:
-    """An expression for streams with all of these words. Quoted, none is an operator."""
-    return " ".join(f'"{word}"' for word in words)

@@ -1,0 +1,5 @@
+"""The journal and the outbox in a PostgreSQL database, for any number of processes on any number of machines."""
+
+from storage.postgres.journal import PostgresJournal
+
+__all__ = ["PostgresJournal"]

@@ -1,0 +1,173 @@
+"""The rows of a batch, as one statement writes them.
+
+One statement is one transaction and one round trip. Each stream that is written to is locked by its row, the journal's
+position last: until its commit nobody else moves it.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from storage.chain import Batch, Row
+from storage.postgres.pool import Session, transpose
+from storage.words import Tokenizer
+
+MAX_WORD_LENGTH = 500
+"""Characters of a word that count: an entry of an index has less than a third of a page."""
+
+STREAM_COLUMNS = 11
+
+# The position of a batch is null, and nothing is written, unless every stream in it has the head that it builds on.
+# Counting what is to be written before it makes the position the last lock.
+APPEND = """
+with change as (
+    select * from unnest(
+        $1::text[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[],
+        $9::text[], $10::text[], $11::text[]
+    ) as c (name, after, previous, seq, head, opened_at, changed_at, title, status, details, seal)
+), opened as (
+    insert into stream (name, seq, head, opened_at, changed_at, title, status, details, seal)
+    select name, seq, head, opened_at, changed_at, coalesce(title, ''), coalesce(status, ''),
+        coalesce(details, '{}'), seal
+    from change where after = 0 order by name
+    on conflict (name) do nothing
+    returning number, name
+), moved as (
+    update stream set seq = change.seq, head = change.head, changed_at = change.changed_at,
+        title = coalesce(change.title, stream.title), status = coalesce(change.status, stream.status),
+        details = coalesce(change.details, stream.details), seal = change.seal
+    from change
+    where change.after > 0 and stream.name = change.name and stream.seq = change.after
+        and stream.head = change.previous
+    returning stream.number, stream.name
+), written as materialized (
+    select number, name from opened union all select number, name from moved
+), added as (
+    insert into word (number, word)
+    select written.number, given.word
+    from unnest($12::text[], $13::text[]) as given (name, word) join written on written.name = given.name
+    on conflict do nothing
+    returning 1
+), given_day as materialized (
+    select given.stream, given.day, given.calls, given.cost,
+        given.calls - coalesce(spending.calls, 0) as more_calls, given.cost - coalesce(spending.cost, 0) as more_cost
+    from unnest($14::text[], $15::text[], $16::bigint[], $17::numeric[]) as given (stream, day, calls, cost)
+        join written on written.name = given.stream
+        left join spending on spending.stream = given.stream and spending.day = given.day
+), spent as (
+    insert into spending (stream, day, calls, cost)
+    select stream, day, calls, cost from given_day where more_calls <> 0 or more_cost <> 0
+    on conflict (stream, day) do update set calls = excluded.calls, cost = excluded.cost
+), summed as (
+    insert into daily_spending (day, calls, cost)
+    select day, sum(more_calls), sum(more_cost) from given_day group by day
+    having bool_or(more_calls <> 0 or more_cost <> 0) order by day
+    on conflict (day) do update
+    set calls = daily_spending.calls + excluded.calls, cost = daily_spending.cost + excluded.cost
+    returning 1
+), settled as (
+    update lease set requests = given.requests, cost = given.cost
+    from unnest($18::text[], $19::text[], $20::bigint[], $21::numeric[]) as given (stream, owner, requests, cost)
+    where lease.stream = given.stream and lease.owner = given.owner
+    returning 1
+), moved_position as (
+    update counter set value = case
+        when (select count(*) from written) = (select count(*) from change)
+            and (select count(*) from added) + (select count(*) from summed) + (select count(*) from settled) >= 0
+        then value + cardinality($22::text[])
+    end
+    where name = 'journal'
+    returning value
+)
+insert into journal (position, stream, seq, entry, hash, restored)
+select moved_position.value - cardinality($22::text[]) + given.nth, given.stream, given.seq,
+    convert_from(given.entry, 'UTF8'), given.hash, given.restored
+from unnest($22::text[], $23::bigint[], $24::bytea[], $25::bytea[], $26::boolean[])
+    with ordinality as given (stream, seq, entry, hash, restored, nth)
+cross join moved_position
+"""
+
+DELETE_JUDGMENTS = "delete from judgment where stream = $1"
+
+# Whoever adds rows holds the position until the commit.
+ADD_JUDGMENTS = """
+with moved as (
+    update counter set value = value + cardinality($2::text[]) where name = 'ledger' returning value
+)
+insert into judgment
+    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right)
+select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.body, given.asked,
+    given.consistent, given.correct, given.percent, given.likeliest_right
+from unnest(
+    $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]
+) with ordinality
+    as given (item, judge, body, asked, consistent, correct, percent, likeliest_right, nth)
+cross join moved
+on conflict (stream, item, judge) do update set number = excluded.number, body = excluded.body,
+    asked = excluded.asked, consistent = excluded.consistent, correct = excluded.correct,
+    percent = excluded.percent, likeliest_right = excluded.likeliest_right
+"""
+JUDGMENT_COLUMNS = 8
+
+
+def cut_word(word: str) -> str:
+    return word[:MAX_WORD_LENGTH]
+
+
+def split_words(tokenizer: Tokenizer, text: str) -> list[str]:
+    """The words of a text as the index has them, each once."""
+    return sorted({cut_word(word) for word in tokenizer.split(text)})
+
+
+async def write_rows(session: Session, rows: Sequence[Row], tokenizer: Tokenizer) -> None:
+    """Write rows in a transaction. Raises asyncpg.PostgresError, of constraints if a stream has another head."""
+    for row in rows:
+        if row.judgments is not None:
+            await replace_judgments(session, row.stream, row.judgments)
+    if rows:
+        await session.fetch(APPEND, *build_values(rows, tokenizer))
+
+
+async def replace_judgments(session: Session, stream: str, judgments: str) -> None:
+    """`judgments`: as `encode_judgments` gives them."""
+    await session.fetch(DELETE_JUDGMENTS, stream)
+    await add_judgments(session, stream, judgments)
+
+
+async def add_judgments(session: Session, stream: str, judgments: str) -> None:
+    if rows := json.loads(judgments):
+        await session.fetch(ADD_JUDGMENTS, stream, *transpose(rows, JUDGMENT_COLUMNS))
+
+
+def has_judgments(batch: Batch) -> bool:
+    return any(row.judgments is not None for row in batch.rows)
+
+
+def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
+    """The values of `APPEND`."""
+    streams: dict[str, list[Any]] = {}
+    words: dict[tuple[str, str], None] = {}
+    days: dict[tuple[str, str], tuple[int, str]] = {}
+    leases: dict[tuple[str, str], tuple[int, str]] = {}
+    for row in rows:
+        begun = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, ""]
+        changed = streams.setdefault(row.stream, begun)
+        changed[3:5] = row.seq, row.head
+        changed[6] = row.at
+        for place, given in enumerate((row.title, row.status, row.details), start=7):
+            changed[place] = changed[place] if given is None else given
+        changed[10] = row.seal
+        if row.words:
+            words |= dict.fromkeys((row.stream, word) for word in split_words(tokenizer, row.words))
+        for day, amount in json.loads(row.spending or "{}").items():
+            days[row.stream, day] = tuple(amount)
+        if row.owner is not None:
+            leases[row.stream, row.owner] = (row.requests or 0, row.cost or "0")
+    entries = [(row.stream, row.seq, row.entry.encode(), row.head, bool(row.restored)) for row in rows]
+    return [
+        *transpose(list(streams.values()), STREAM_COLUMNS),
+        *transpose(list(words), 2),
+        *transpose([(*key, *amount) for key, amount in days.items()], 4),
+        *transpose([(*key, *amount) for key, amount in leases.items()], 4),
+        *transpose(entries, 5),
+    ]

@@ -1,0 +1,211 @@
+"""The journal in a PostgreSQL database."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Self
+
+import anyio
+
+from storage.chain import Append, Batch, Head, build_restored, decode_stream, find_missing, link_appends
+from storage.commits import GroupedAppends, HeadMovedError
+from storage.journal import Entry, StreamSummary
+from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
+from storage.postgres.errors import ConstraintError, LostError
+from storage.postgres.leases import TIME, PostgresLeases
+from storage.postgres.ledger import PostgresLedger
+from storage.postgres.lists import PostgresLists
+from storage.postgres.migrations import MIGRATIONS, Migration, prepare
+from storage.postgres.outbox import PostgresOutbox
+from storage.postgres.pool import Database, Password, Session
+from storage.postgres.upkeep import PostgresUpkeep
+from storage.words import Tokenizer
+
+# One statement, hence one snapshot. A row with a null text has the stream's head and its seal.
+SELECT_ENTRIES = """
+select seq, convert_to(entry, 'UTF8'), convert_to(encode(hash, 'hex'), 'UTF8'),
+    case when restored then 'restored' else '' end
+from journal where stream = $1
+union all
+select seq, null, convert_to(encode(head, 'hex'), 'UTF8'), seal from stream where name = $1
+"""
+
+SELECT_HEADS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
+
+SELECT_HASHES = "select encode(hash, 'hex') from journal where stream = $1 order by seq"
+
+DELETE_OLD_KEYS = f"""
+delete from opening where at < $1 and stream not in (select stream from lease where until > {TIME.format("$2")})
+"""
+
+CLAIM_KEY = """
+insert into opening (key, stream, at) values ($1, $2, $3)
+on conflict (key) do update set stream = opening.stream
+returning stream
+"""
+
+SET_SEAL = "update stream set seal = $1 where name = $2 and seq = $3 returning seq"
+
+KEEP_TEXT = """
+insert into kept_text (stream, name, text)
+select $1::text, $2::text, $3::text where exists (select 1 from stream where stream.name = $1)
+on conflict (stream, name) do update set text = excluded.text where kept_text.text = $4
+returning text
+"""
+
+FIND_TEXT = "select text from kept_text where stream = $1 and name = $2"
+
+
+class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpkeep, PostgresLedger):
+    def __init__(self, database: Database, *, is_read_only: bool) -> None:
+        super().__init__(database.patience)
+        self._db = database
+        self._tokenizer = Tokenizer()
+        self._is_read_only = is_read_only
+        self.outbox = PostgresOutbox(database)
+
+    @classmethod
+    async def open(
+        cls,
+        address: str,
+        *,
+        password: Password | None = None,
+        patience: float = 30.0,
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> Self:
+        """Use the database of an address. Every call waits up to `patience` seconds for the server, and for locks.
+
+        Raises:
+            StorageError: it cannot be used, is not one of ours, or belongs to a newer release.
+        """
+        database = await Database.open(address, password=password, patience=patience)
+        try:
+            return cls(database, is_read_only=await prepare(database, migrations))
+        except BaseException:
+            await database.close()
+            raise
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._is_read_only
+
+    def check_presence(self) -> None:
+        """A server that cannot be reached is an outage, not a loss: what it has committed is still there."""
+
+    async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:  # noqa: ARG002
+        return False
+
+    def checkpoint_soon(self) -> None:
+        """The server does so by itself."""
+
+    async def close(self) -> None:
+        """Finish what is being written, then close. A second call does nothing."""
+        with anyio.CancelScope(shield=True):
+            await self.finish_appends()
+            self._tokenizer.close()
+            await self._db.close()
+
+    # Appending
+
+    async def _write_linked(self, batch: Batch, wait: float) -> None:
+        deadline = anyio.current_time() + wait
+        while True:
+            try:
+                await self._write_batch(batch, deadline - anyio.current_time())
+            except ConstraintError as error:
+                raise HeadMovedError from error
+            except LostError as error:
+                if not await self._was_written(batch, error, deadline):
+                    continue
+            return
+
+    async def _write_batch(self, batch: Batch, wait: float) -> None:
+        if has_judgments(batch):
+            await self._db.transact(lambda session: write_rows(session, batch.rows, self._tokenizer), wait)
+        else:
+            await self._db.write_once(APPEND, *build_values(batch.rows, self._tokenizer), wait=wait)
+
+    async def _write_checked(self, appends: Sequence[Append], wait: float) -> Batch:
+        deadline = anyio.current_time() + wait
+        batch: Batch | None = None
+
+        async def write(session: Session) -> None:
+            nonlocal batch
+            rows = await session.fetch(SELECT_HEADS, [append.stream for append in appends])
+            stored = {name: Head(seq, digest) for name, seq, digest in rows}
+            opening = [append for append in appends if append.stream not in stored]
+            batch = link_appends(appends, stored, await claim_keys(session, opening))
+            await write_rows(session, batch.rows, self._tokenizer)
+
+        while True:
+            try:
+                await self._db.transact(write, deadline - anyio.current_time())
+            except ConstraintError:  # another process has just begun one of the streams
+                if anyio.current_time() >= deadline:
+                    raise
+                continue
+            except LostError as error:
+                if batch is None or not await self._was_written(batch, error, deadline):
+                    batch = None
+                    continue
+            assert batch
+            return batch
+
+    async def _was_written(self, batch: Batch, error: LostError, deadline: float) -> bool:
+        """Whether a batch was written whose commit was not answered. Raises `error` where the time is over."""
+        left = deadline - anyio.current_time()
+        if error.is_outcome_known or left <= 0:
+            raise error
+        if not batch.rows:
+            return True
+        first = batch.rows[0]
+        sql = "select 1 from journal where stream = $1 and seq = $2 and hash = $3"
+        return bool(await self._db.fetch(sql, first.stream, first.seq, first.head, wait=left))
+
+    async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
+        rows = build_restored(stream, entries, summary)
+
+        async def write(session: Session) -> int:
+            await session.fetch(SELECT_HEADS, [stream])
+            stored = await session.fetch(SELECT_HASHES, stream)
+            missing = find_missing(rows, [digest for (digest,) in stored])
+            await write_rows(session, missing, self._tokenizer)
+            return len(missing)
+
+        return await self._db.transact(write)
+
+    # Reading
+
+    async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
+        return (await self.read_sealed(stream))[0][after:]
+
+    async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
+        return decode_stream(stream, await self._db.fetch(SELECT_ENTRIES, stream))
+
+    async def head(self, stream: str) -> tuple[int, str]:
+        sql = "select seq, encode(head, 'hex') from stream where name = $1"
+        for seq, digest in await self._db.fetch(sql, stream):
+            return seq, digest
+        return 0, ""
+
+    # Seals, and texts kept beside streams
+
+    async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
+        return bool(await self._db.write(SET_SEAL, seal, stream, seq))
+
+    async def find_text(self, stream: str, name: str) -> str:
+        rows = await self._db.fetch(FIND_TEXT, stream, name)
+        return str(rows[0][0]) if rows else ""
+
+    async def keep_text(self, stream: str, name: str, text: str, *, instead_of: str = "") -> str:
+        rows = await self._db.write(KEEP_TEXT, stream, name, text, instead_of)
+        return str(rows[0][0]) if rows else await self.find_text(stream, name)
+
+
+async def claim_keys(session: Session, opening: Sequence[Append]) -> dict[str, str]:
+    """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
+    owners: dict[str, str] = {}
+    for append in opening:
+        if (key := append.key) and key.name not in owners:
+            await session.fetch(DELETE_OLD_KEYS, key.since, key.now)
+            [(owner,)] = await session.fetch(CLAIM_KEY, key.name, append.stream, append.at)
+            owners[key.name] = owner
+    return owners

@@ -1,0 +1,98 @@
+"""Leases of streams in PostgreSQL, by the clock of the database, and the spending that their owners share."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from storage.journal import Amount, Reservation
+from storage.postgres.pool import Database, Session
+from storage.summaries import sum_spending
+
+TIME = "coalesce({}::float8, extract(epoch from clock_timestamp())::float8)"
+"""The time that was given, or else that of the database: processes differ in what they take for now."""
+
+# Who does not get it writes nothing. A lease that ends implausibly far ahead came from a wrong clock and is replaced.
+ACQUIRE_LEASE = f"""
+with clock as materialized (
+    select {TIME.format("$4")} as now
+), held as materialized (
+    select lease.owner from lease, clock
+    where stream = $1 and owner <> $2 and until > now and until <= now + 100 * $3::float8
+), taken as (
+    insert into lease (stream, owner, until)
+    select $1, $2, now + $3 from clock where not exists (select 1 from held)
+    on conflict (stream) do update
+    set owner = excluded.owner, until = excluded.until, requests = 0, cost = 0
+    where lease.owner = excluded.owner or lease.until <= (select now from clock)
+        or lease.until > (select now + 100 * $3 from clock)
+    returning owner
+)
+select owner from held union all select owner from taken
+"""
+
+RENEW_LEASES = f"""
+update lease set until = {TIME.format("$4")} + $1::float8 where owner = $2 and stream = any($3::text[])
+returning stream
+"""
+
+SELECT_LEASES = f"select stream, owner from lease where until > {TIME.format('$1')}"
+
+SELECT_SPENDING = f"""
+select 'spent', calls, cost from daily_spending where day = $1
+union all
+select 'reserved', requests, cost from lease where requests > 0 and (until > {TIME.format("$2")} or stream = $3)
+"""
+
+LOCK_RESERVATIONS = "select value from counter where name = 'reservations' for update"
+
+SELECT_OWN = "select requests, cost from lease where stream = $1 and owner = $2 for update"
+
+SET_RESERVATION = "update lease set requests = $1, cost = $2 where stream = $3 and owner = $4"
+
+
+class PostgresLeases:
+    _db: Database
+
+    async def acquire_lease(
+        self, stream: str, owner: str, *, seconds: float, now: float | None = None
+    ) -> str:
+        while True:
+            for (holder,) in await self._db.write(ACQUIRE_LEASE, stream, owner, float(seconds), now):
+                return str(holder)
+            # Another process has just taken it: the next look finds who.
+
+    async def renew_leases(
+        self, owner: str, streams: Collection[str], *, seconds: float, now: float | None = None
+    ) -> set[str]:
+        rows = await self._db.write(RENEW_LEASES, float(seconds), owner, list(streams), now)
+        return {stream for (stream,) in rows}
+
+    async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
+        return dict(await self._db.fetch(SELECT_LEASES, now))
+
+    async def release_lease(self, stream: str, owner: str) -> None:
+        await self._db.write("delete from lease where stream = $1 and owner = $2", stream, owner)
+
+    async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
+        return sum_spending(await self._db.fetch(SELECT_SPENDING, day, now, ""))
+
+    async def reserve(
+        self,
+        stream: str,
+        owner: str,
+        *,
+        day: str,
+        grant: Callable[[Amount, Amount], Amount],
+        now: float | None = None,
+    ) -> bool:
+        async def write(session: Session) -> bool:
+            await session.fetch(LOCK_RESERVATIONS)
+            for own in await session.fetch(SELECT_OWN, stream, owner):
+                rows = await session.fetch(SELECT_SPENDING, day, now, stream)
+                reserved = Amount(*own).plus(grant(*sum_spending(rows)))
+                await session.fetch(SET_RESERVATION, *reserved, stream, owner)
+                return True
+            return False
+
+        return await self._db.transact(write)
+
+    async def settle(self, stream: str, reserved: Reservation) -> None:
+        await self._db.write(SET_RESERVATION, *reserved.amount, stream, reserved.owner)

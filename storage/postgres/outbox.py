@@ -1,0 +1,89 @@
+"""The outbox in PostgreSQL, through the journal's `Database`."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import astuple
+
+from storage.outbox import EntryReference, OutboxItem, ReaderPosition
+from storage.postgres.pool import Database, transpose
+
+REGISTER_READER = """
+insert into reader (name, since, position) select $1, value, value from counter where name = 'journal'
+on conflict (name) do update set name = excluded.name
+returning since, position
+"""
+
+SELECT_ENTRIES = """
+select entry.position, entry.stream, entry.seq, first.position
+from journal as entry join journal as first on first.stream = entry.stream and first.seq = 1
+where entry.position > $1 order by entry.position limit $2
+"""
+
+# Who stores items of a reader holds its row, so that the numbers of the items grow with the position of the entry.
+PUT_ITEMS = """
+with passed as materialized (
+    select name, position from reader where name = any($1::text[] || $5::text[]) order by name for update
+), added as (
+    insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts)
+    select item.id, item.reader, item.queue, item.stream, item.seq, item.position, item.event, item.due,
+        item.attempts
+    from unnest(
+        $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::bigint[], $10::text[],
+        $11::float8[], $12::bigint[]
+    ) with ordinality as item (id, reader, queue, stream, seq, position, event, due, attempts, nth)
+    join passed on passed.name = item.reader and passed.position < item.position
+    order by item.nth
+    on conflict (id) do nothing
+)
+update reader set position = greatest(reader.position, $2::bigint) from passed
+where reader.name = passed.name and reader.name = any($3::text[])
+"""
+
+SELECT_DUE = """
+select reader, queue from (
+    select distinct on (reader, queue) reader, queue, due from outbox order by reader, queue, number
+) as first where due <= $1
+"""
+
+SELECT_FIRST = """
+select id, reader, queue, stream, seq, position, event, due, attempts
+from outbox where reader = $1 and queue = $2 order by number limit 1
+"""
+
+
+class PostgresOutbox:
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def register(self, reader: str) -> ReaderPosition:
+        [(since, position)] = await self._db.write(REGISTER_READER, reader)
+        return ReaderPosition(since, position)
+
+    async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
+        return [EntryReference(*row) for row in await self._db.fetch(SELECT_ENTRIES, position, limit)]
+
+    async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
+        names = list(readers)
+        columns = transpose([astuple(item) for item in items], 9)
+        await self._db.write(PUT_ITEMS, names, position, names, *columns)
+
+    async def due_queues(self, now: float) -> list[tuple[str, int]]:
+        return [(reader, queue) for reader, queue in await self._db.fetch(SELECT_DUE, now)]
+
+    async def queues_about(self, stream: str) -> list[tuple[str, int]]:
+        sql = "select distinct reader, queue from outbox where stream = $1"
+        return [(reader, queue) for reader, queue in await self._db.fetch(sql, stream)]
+
+    async def first_due(self, reader: str, queue_index: int, now: float) -> OutboxItem | None:
+        rows = await self._db.fetch(SELECT_FIRST, reader, queue_index)
+        first = OutboxItem(*rows[0]) if rows else None
+        return first if first and first.due_at <= now else None
+
+    async def complete(self, item: OutboxItem) -> None:
+        await self._db.write("delete from outbox where id = $1", item.id)
+
+    async def reschedule(self, item: OutboxItem) -> None:
+        sql = "update outbox set due = $1, attempts = $2 where id = $3"
+        await self._db.write(sql, item.due_at, item.attempts, item.id)
+
+    async def delete_overdue(self, due_before: float) -> int:
+        return len(await self._db.write("delete from outbox where due < $1 returning id", due_before))

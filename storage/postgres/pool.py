@@ -1,0 +1,224 @@
+"""The connections to a PostgreSQL database: few, with timeouts, made anew after they were lost."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from itertools import chain, repeat
+from typing import Any, Self, TypeVar
+
+import anyio
+import asyncpg
+
+from storage.addresses import find_name
+from storage.journal import StorageError
+from storage.postgres.errors import LostError, is_repeatable, translate_error
+
+MAX_CONNECTIONS = 6  # of a process
+RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats
+MIN_STATEMENT_SECONDS = 0.5
+
+SCHEMA = "counterpoint"
+
+SERVER_SETTINGS = {
+    "application_name": "counterpoint",
+    "search_path": SCHEMA,
+    "statement_timeout": "600s",  # of upkeep; others are given up sooner by this side
+    "lock_timeout": "10s",
+    # A process that is stopped in the middle of a transaction must not hold up the others.
+    "idle_in_transaction_session_timeout": "5s",
+    "client_connection_check_interval": "5s",
+    "jit": "off",  # compiling takes longer than any statement here
+}
+
+ESCAPE = "\ue001"
+"""PostgreSQL has no NUL character. This one, for private use, stands before "0" for it, and before "1" for itself."""
+
+Password = Callable[[], str]
+"""Reads the password whenever a connection is made, so that it can be changed while the server runs."""
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Connection(asyncpg.Connection):  # type: ignore[misc]
+    def get_reset_query(self) -> str:
+        """Nothing that is done here outlasts a transaction: a reset would take a round trip each time."""
+        return ""
+
+
+class Session:
+    """One connection, for the statements of a transaction."""
+
+    def __init__(self, connection: Any, deadline: float) -> None:
+        self.connection = connection
+        self._deadline = deadline
+
+    async def fetch(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        seconds = max(self._deadline - anyio.current_time(), MIN_STATEMENT_SECONDS)
+        rows = await self.connection.fetch(sql, *map(encode_value, values), timeout=seconds)
+        return [tuple(map(decode_value, row)) for row in rows]
+
+    async def run(self, sql: str) -> None:
+        """Any number of statements without values."""
+        seconds = max(self._deadline - anyio.current_time(), MIN_STATEMENT_SECONDS)
+        await self.connection.execute(sql, timeout=seconds)
+
+
+class Database:
+    """Statements, each on a connection that is free. Lost connections are made anew for up to `patience` seconds.
+
+    Every method may raise StorageError.
+    """
+
+    def __init__(self, address: str, password: Password | None, patience: float) -> None:
+        self.name = find_name(address)
+        self.patience = patience
+        self._address = address
+        self._password = password
+        self._pool: Any = None
+        self._is_closed = False
+        self._is_out = False  # it could not be reached last time
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @classmethod
+    async def open(cls, address: str, *, password: Password | None, patience: float) -> Self:
+        """Raises StorageError for an address that is none. Connections are made when they are needed."""
+        self = cls(address, password, patience)
+        try:
+            self._pool = await asyncpg.create_pool(
+                address,
+                password=password,
+                min_size=0,
+                max_size=MAX_CONNECTIONS,
+                timeout=patience,
+                connection_class=Connection,
+                server_settings=SERVER_SETTINGS,
+            )
+        except Exception as error:
+            raise translate_error(error, self.name) from error
+        return self
+
+    async def fetch(self, sql: str, *values: Any, wait: float | None = None) -> list[tuple[Any, ...]]:
+        """Run a statement that reads; it is run again if the connection is lost."""
+        return await self._use(lambda session: session.fetch(sql, *values), wait, may_repeat=True)
+
+    async def write(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement that may be run twice, to its end, also if the caller is cancelled."""
+        return await self.finish(self.fetch(sql, *values))
+
+    async def write_once(self, sql: str, *values: Any, wait: float | None = None) -> list[tuple[Any, ...]]:
+        """Run a statement once. Raises LostError where nobody knows whether it was."""
+        return await self._use(lambda session: session.fetch(sql, *values), wait, may_repeat=False)
+
+    async def transact(self, body: Callable[[Session], Awaitable[T]], wait: float | None = None) -> T:
+        """Run `body` in a transaction: commit on success, else roll back. It is begun again after a deadlock.
+
+        Raises LostError where nobody knows whether it was committed.
+        """
+
+        async def use(session: Session) -> T:
+            async with session.connection.transaction():
+                return await body(session)
+
+        return await self.finish(self._use(use, wait, may_repeat=False))
+
+    async def finish(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work that goes on if the caller is cancelled; `close` waits for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return await asyncio.shield(task)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # a caller who is gone does not ask for it
+
+    async def _use(
+        self, use: Callable[[Session], Awaitable[T]], wait: float | None, *, may_repeat: bool
+    ) -> T:
+        deadline = anyio.current_time() + (self.patience if wait is None else wait)
+        delays = chain(RETRY_DELAYS, repeat(RETRY_DELAYS[-1]))
+        while True:
+            is_begun = False
+            try:
+                async with self._connect(deadline) as connection:
+                    is_begun = True
+                    result = await use(Session(connection, deadline))
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as raised:
+                error = translate_error(raised, self.name)
+                delay = next(delays)
+                is_over = anyio.current_time() + delay >= deadline
+                if isinstance(error, LostError):
+                    error.is_outcome_known = not is_begun
+                    self._begin_outage(error)
+                    may_go_on = may_repeat or not is_begun
+                else:
+                    may_go_on = is_repeatable(raised)
+                if is_over or not may_go_on:
+                    raise error from raised
+                await anyio.sleep(delay)
+            else:
+                self._end_outage()
+                return result
+
+    @asynccontextmanager
+    async def _connect(self, deadline: float) -> AsyncIterator[Any]:
+        if self._is_closed:
+            raise StorageError(f"the database {self.name} was closed")
+        seconds = max(deadline - anyio.current_time(), MIN_STATEMENT_SECONDS)
+        connection = await self._pool.acquire(timeout=seconds)
+        try:
+            yield connection
+        except TimeoutError:
+            connection.terminate()  # it may hang: nothing else is to wait for it
+            raise
+        finally:
+            await self._pool.release(connection)
+
+    def _begin_outage(self, error: StorageError) -> None:
+        if not self._is_out:
+            self._is_out = True
+            logger.warning("%s", error)
+
+    def _end_outage(self) -> None:
+        if self._is_out:
+            self._is_out = False
+            logger.info("The database %s can be used again", self.name)
+
+    async def close(self) -> None:
+        """Wait for what is being written, then close. A second call does nothing."""
+        with anyio.CancelScope(shield=True):
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+            if not self._is_closed:
+                self._is_closed = True
+                self._pool.terminate()
+
+
+def transpose(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
+    """The columns of rows, for `unnest`."""
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
+def encode_value(value: Any) -> Any:
+    """A value for a statement; texts in lists too. Bytes go unchanged."""
+    if isinstance(value, str):
+        return encode_text(value)
+    return [encode_value(one) for one in value] if isinstance(value, list) else value
+
+
+def encode_text(text: str) -> str:
+    if not text.isascii():
+        # A lone surrogate, which JSON allows, matches no name and must not raise.
+        text = text.encode(errors="backslashreplace").decode().replace(ESCAPE, f"{ESCAPE}1")
+    return text.replace("\0", f"{ESCAPE}0")
+
+
+def decode_value(value: Any) -> Any:
+    """A value of a row, as it was before `encode_value`."""
+    if isinstance(value, str) and ESCAPE in value:
+        return value.replace(f"{ESCAPE}0", "\0").replace(f"{ESCAPE}1", ESCAPE)
+    return value

@@ -1,0 +1,173 @@
+"""A PostgreSQL server of the tests: started when the first test asks for it, in memory, on a Unix socket."""
+
+import asyncio
+import atexit
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from storage.postgres import PostgresJournal
+
+ACCOUNT = "nobody"
+"""Who runs the server where the tests run as root, which it refuses."""
+
+STARTING_SECONDS = 30.0
+WITHOUT_SYNC = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+SETTINGS = (
+    "listen_addresses=", "max_connections=200", "shared_buffers=32MB", "autovacuum=off", "max_wal_size=256MB"
+)  # fmt: skip
+
+
+@cache
+def find_programs() -> Path | None:
+    """The directory of the server's programs, which Debian does not put on the path; None if it is not there."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
+    on_path = shutil.which("initdb")
+    return found[-1].parent if found else Path(on_path).parent if on_path else None
+
+
+class Server:
+    """A server in a directory of its own. `settings`: as in postgresql.conf."""
+
+    def __init__(self, *settings: str) -> None:
+        programs = find_programs()
+        assert programs
+        self.programs = programs
+        self.directory = Path(tempfile.mkdtemp(prefix="pg", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+        self.user: int | None = None
+        self.group: int | None = None
+        if os.geteuid() == 0:
+            entry = pwd.getpwnam(ACCOUNT)
+            self.user, self.group = entry.pw_uid, entry.pw_gid
+            os.chown(self.directory, self.user, self.group)
+        self.settings = settings
+        self.numbers = count()
+        self.unneeded: list[str] = []
+        self.process: subprocess.Popen[bytes] | None = None
+        self.run(
+            "initdb", "-D", "data", "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
+
+    def run(self, program: str, *arguments: str) -> str:
+        command = [str(self.programs / program), *arguments]
+        done = subprocess.run(
+            command,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            check=False,
+            user=self.user,
+            group=self.group,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        options = [part for setting in (*SETTINGS, *self.settings) for part in ("-c", setting)]
+        command = [str(self.programs / "postgres"), "-D", "data", "-k", str(self.directory), *options]
+        with (self.directory / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                command, cwd=self.directory, stdout=log, stderr=log, user=self.user, group=self.group
+            )
+        deadline = time.monotonic() + STARTING_SECONDS
+        while not self.is_ready():
+            assert self.process.poll() is None, (self.directory / "log").read_text()
+            assert time.monotonic() < deadline, "PostgreSQL does not start"
+            time.sleep(0.02)
+
+    def is_ready(self) -> bool:
+        command = [str(self.programs / "pg_isready"), "-q", "-h", str(self.directory)]
+        return subprocess.run(command, check=False).returncode == 0
+
+    def kill(self) -> None:
+        """As a crash does: nothing is written any more."""
+        if self.process:
+            for child in find_children(self.process.pid):
+                os.kill(child, 9)
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+            (self.directory / "data/postmaster.pid").unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.send_signal(2)  # fast: connections are cut
+            self.process.wait()
+            self.process = None
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def sql(self, *statements: str, database: str = "postgres") -> str:
+        """Run statements as the superuser. Returns the rows, a line each."""
+        arguments = [
+            "-X",
+            "-q",
+            "-A",
+            "-t",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            str(self.directory),
+            "-U",
+            "tests",
+        ]
+        commands = [part for statement in statements for part in ("-c", statement)]
+        return self.run("psql", *arguments, "-d", database, *commands).strip()
+
+    def address(self, database: str, user: str = "tests") -> str:
+        return f"postgresql://{user}@/{database}?host={self.directory}"
+
+    def create_database(self, template: str = "template0") -> str:
+        """The address of a new database; those that are not needed any more are dropped."""
+        name = f"test{next(self.numbers)}"
+        drops = [f"drop database {one} with (force)" for one in self.unneeded]
+        self.unneeded.clear()
+        self.sql(*drops, f"create database {name} template {template} strategy file_copy")
+        return self.address(name)
+
+    def drop_later(self, address: str) -> None:
+        self.unneeded.append(urlsplit(address).path[1:])
+
+
+def find_children(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(child) for child in tasks.read_text().split()] if tasks.exists() else []
+
+
+@cache
+def start_shared_server() -> Server:
+    """The one that all tests of a process use, with the template of an empty journal."""
+    server = Server(*WITHOUT_SYNC)
+    atexit.register(server.stop)
+    server.start()
+    server.sql("create database empty")
+    asyncio.run(open_and_close(server.address("empty")))
+    return server
+
+
+async def open_and_close(address: str) -> None:
+    await (await PostgresJournal.open(address)).close()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Server:
+    if find_programs() is None:
+        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
+    return start_shared_server()
+
+
+@pytest.fixture
+def postgres_database(postgres_server: Server) -> Iterator[str]:
+    """The address of a database with an empty journal."""
+    address = postgres_server.create_database("empty")
+    yield address
+    postgres_server.drop_later(address)
