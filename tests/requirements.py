@@ -271,7 +271,7 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
-    "N19": "one page for looking at a debate: self-contained HTML export; counterpoint view and the MCP App come later",
+    "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view; the MCP App comes later",
     "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
     "N13": (
         "progress, resource updates, completions, prompts, elicitation of positions and models, paging, the tasks "

@@ -1,4 +1,4 @@
-"""One browser for all tests of pages."""
+"""A browser for tests of pages."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +18,9 @@ DOCUMENT = {"title": "plan", "text": "The plan was tested with two customers. It
 JUDGES = {"models": ["mine", "mine", "mine"]}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Of one module: while it is open its event loop runs in this thread, and async tests cannot."""
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
     with open_browser() as found:

@@ -1,10 +1,10 @@
 // The list of debates, for places that can search the database.
 
-const STATUSES = ["", "running", "waiting", "paused", "concluded"];
+const STATUSES = ["", "ready", "running", "waiting", "paused", "concluded", "truncated"];
 
 function List({ app, list }) {
   const search = (changes) => app.search({ query: list.query, status: list.status, cursor: "", ...changes });
-  return html`<header class="head"><p class="eyebrow"><strong>Counterpoint</strong></p><h1>Debates</h1></header>
+  return html`<header class="head"><p class="eyebrow"><strong>Counterpoint</strong> <span class=${"live " + app.live.state} role="status">${app.live.words}</span></p><h1>Debates</h1></header>
     <main id="main">
       <form class="search" role="search" onSubmit=${(event) => { event.preventDefault(); search({ query: event.target.query.value }); }}>
         <input type="search" name="query" aria-label="Search debates" placeholder="Words of questions, positions and turns" defaultValue=${list.query} />
@@ -16,10 +16,17 @@ function List({ app, list }) {
     </main>`;
 }
 
-const Row = ({ app, row }) => html`<li><a href=${"#" + row.debate_id} onClick=${(event) => { event.preventDefault(); app.open(row.debate_id); }}>
+function Row({ app, row }) {
+  const open = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;  // in a tab or a window of its own
+    event.preventDefault();
+    app.open(row.debate_id);
+  };
+  return html`<li><a href=${app.host?.address?.(row.debate_id) ?? "#" + row.debate_id} onClick=${open}>
   <span class="q"><${Words} tag="b" text=${row.question} />${row.forked_from && html`<small>fork of ${row.forked_from}</small>`}${row.mirror_of && html`<small>mirror of ${row.mirror_of}</small>`}${row.tags?.length > 0 && html`<small><${Words} text=${row.tags.join(", ")} /></small>`}</span>
   <span class="o"><span class=${"chip " + (row.outcome ? "outcome" : row.status)}>${row.outcome || row.status}</span> <${Words} text=${row.winner_stance || row.position} /></span>
   <span class="m">${humanize(row.format)}${row.models?.length ? ", " + row.models.map(shortModel).join(", ") : ""}</span>
   <span class="n">${row.cost_usd ? formatMoney(row.cost_usd) : ""}</span>
   <time class="n" datetime=${row.opened_at}>${row.opened_at.slice(0, 16).replace("T", " ")}</time>
 </a></li>`;
+}

@@ -60,6 +60,8 @@
     if (!hasMore && before === JSON.stringify(asked)) counterpoint.show(data);
   }
 
+  const tellState = () => (note ? counterpoint.live("lost", note) : counterpoint.live("connected", "live"));
+
   // ---- refreshing: one at a time, and once more if something changed meanwhile ------------------------------------
   let isBusy = false, isStale = false, trouble = "";
 
@@ -71,7 +73,7 @@
       isStale = false;
       try {
         await (debate ? refreshDebate() : refreshList());
-        if (!trouble) counterpoint.live("connected", note);
+        if (!trouble) tellState();
       } catch (error) {
         counterpoint.live("lost", error.message);
       }
@@ -84,7 +86,7 @@
     trouble = change.trouble;
     if (trouble) counterpoint.live("lost", trouble);
     else if (!change.debates || !debate || change.debates.includes(debate)) refresh();
-    else counterpoint.live("connected", note);
+    else tellState();
   }
 
   // ---- one stream for all tabs: a browser opens six connections to a server ---------------------------------------
@@ -123,10 +125,12 @@
     return data.line;
   }
 
+  const address = (id) => new URL(id ? `debates/${encodeURIComponent(id)}` : "", root).href;
   counterpoint.connect({
     actions: ["step", "pause", "note", "challenge", "conclude"],
     act,
-    open: (id) => { location.href = new URL(id ? `debates/${encodeURIComponent(id)}` : "", root).href; },
+    address,
+    open: (id) => { location.href = address(id); },
     search,
   });
   refresh();

@@ -1,0 +1,26 @@
+// What a page of another site tries against a site whose address it knows: what it could read, it returns.
+async ([address, root]) => {
+  const press = JSON.stringify({action: "pause", request_id: "press-0001"});
+  const found = [];
+  const attempt = async (name, options, url = address + "/presses") => {
+    try { const r = await fetch(url, options); found.push([name, r.type, r.status, (await r.text()).length]); }
+    catch (error) { found.push([name, "refused"]); }
+  };
+  await attempt("plain", {method: "POST", body: press, headers: {"Content-Type": "text/plain"}});
+  await attempt("opaque", {method: "POST", mode: "no-cors", body: press});
+  await attempt("json", {method: "POST", body: press, headers: {"Content-Type": "application/json"}});
+  await attempt("read", {}, address + "/record");
+  await attempt("quiet", {mode: "no-cors"}, address + "/record");
+  const source = new EventSource(root + "events");
+  found.push(["events", await new Promise((told) => { source.onmessage = () => told("read"); source.onerror = () => told("refused"); })]);
+  const form = document.createElement("form");
+  Object.assign(form, {method: "POST", action: address + "/presses", target: "target", enctype: "text/plain"});
+  const field = document.createElement("input");
+  Object.assign(field, {name: press.slice(0, -1) + ',"text":"', value: '"}'});
+  form.append(field); document.body.append(form); form.submit();
+  const frame = document.createElement("iframe");
+  frame.src = address; document.body.append(frame);
+  const image = new Image(); image.src = address + "/record";
+  await new Promise((done) => { image.onerror = done; image.onload = () => { found.push(["image"]); done(); }; });
+  return found;
+}

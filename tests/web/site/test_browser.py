@@ -1,0 +1,330 @@
+"""The pages of `counterpoint view` in a real browser: live, with buttons, and against pages that mean no good."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import BrowserContext, ConsoleMessage, Page
+from playwright.async_api import Request as Asked
+
+from server.debate.commands.intervene import InterventionRequest
+from server.engine.debates import DebateManager
+from server.models import Request
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from tests.support.browser import launch_browser
+from tests.support.client_calls import call
+from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.gated_model import Gate
+from tests.support.processes.gated_servers import open_call_gate, start_server_process
+from tests.support.sites import Guest, open_site
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.slow]
+
+HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> [link](javascript:alert(1)) \u202egnp.exe"
+ATTEMPTS = (Path(__file__).parent / "evil_page.js").read_text(encoding="utf-8")
+PATIENCE = 5_000  # milliseconds
+ELSEWHERE = "http://evil.example/"
+RUN: dict[str, Any] = {"question": "Ship it?", "run": True, "wait_seconds": 0}
+
+
+class Window:
+    """A browser with pages of the site, and what they did that they should not."""
+
+    def __init__(self, guest: Guest, context: BrowserContext) -> None:
+        self.guest, self.context = guest, context
+        self.complaints: list[str] = []
+
+    async def open(self, debate_id: str = "") -> Page:
+        page, complain = await self.context.new_page(), self.complaints.append
+
+        def check_request(asked: Asked) -> None:
+            if not asked.url.startswith(self.guest.site.door.origin) or asked.headers.get("referer"):
+                complain(f"asked for {asked.url}")
+
+        def check_message(told: ConsoleMessage) -> None:
+            if told.type in ("error", "warning"):
+                complain(told.text)
+
+        page.on("dialog", lambda dialog: complain(f"dialog: {dialog.message}"))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("request", check_request)
+        page.on("console", check_message)
+        await page.goto(self.guest.site.build_address(debate_id))
+        return page
+
+
+@asynccontextmanager
+async def open_window(guest: Guest) -> AsyncIterator[Window]:
+    async with launch_browser() as browser:
+        context = await browser.new_context()
+        context.set_default_timeout(PATIENCE)
+        yield Window(guest, context)
+        await context.close()
+
+
+async def see(page: Page, text: str) -> None:
+    await page.get_by_text(text).first.wait_for()
+
+
+async def press(page: Page, name: str) -> None:
+    await page.get_by_role("button", name=name, exact=True).click()
+
+
+async def wait_for_status(manager: DebateManager, debate_id: str, status: str) -> None:
+    with anyio.fail_after(5):
+        async for snapshot in manager.watch_states(debate_id):
+            if snapshot.status == status:
+                return
+
+
+async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(database: str) -> None:
+    async with (
+        open_site(database) as guest,
+        open_window(guest) as window,
+        open_call_gate() as gate,
+        start_server_process(database, gate, "auto") as (_, client),
+    ):
+        listed = await window.open()
+        debate_id = (await call(client, "start_debate", **RUN))["debate_id"]
+        await listed.get_by_role("link", name="Ship it?").wait_for()
+        page = await window.open(debate_id)
+        await see(page, "running")
+        await press(page, "Pause")
+        await see(page, "Answers in flight are kept")
+        gate.release.set()
+        await wait_for_status(guest.manager, debate_id, "paused")
+        await page.get_by_role("button", name="Resume").wait_for()
+        answered = len(gate.calls)
+        snapshot = await guest.manager.load(debate_id)
+        for turn in snapshot.debate.turns:
+            await see(page, turn.text[:40])
+        with pytest.raises(TimeoutError), anyio.fail_after(0.5):
+            await gate.wait_for_calls(answered + 1)
+        assert (await call(client, "get_verdict", debate_id=debate_id, wait_seconds=0))["status"] == "paused"
+        assert window.complaints == []
+
+
+async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_click_does_it_once(
+    database: str,
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        debate_id = (await start_debate(guest.manager)).id
+        page = await window.open(debate_id)
+        await page.get_by_role("button", name="Step", exact=True).dblclick()
+        await see(page, "Round 1")
+        with anyio.fail_after(5):
+            while (await guest.manager.load(debate_id)).debate.round < 1 or await guest.manager.is_run(
+                debate_id
+            ):
+                await guest.manager.follow(debate_id, wait=1)
+        await press(page, "Note")
+        await page.get_by_role("textbox").fill("Mind the costs.")
+        await page.get_by_role("button", name="Send").dblclick()
+        await see(page, "Mind the costs.")
+        await press(page, "Challenge")
+        await page.get_by_role("textbox").fill("Prove it.")
+        await page.get_by_role("combobox").select_option("Opponent")
+        await press(page, "Send")
+        await see(page, "Opponent is to answer it")
+        await press(page, "Conclude")
+        await page.get_by_role("button", name="Step", exact=True, disabled=True).wait_for()
+        await see(page, "What it hangs on")
+        ended = await guest.manager.load(debate_id)
+        assert [note.text for note in ended.debate.notes] == ["Mind the costs.", "Prove it."]
+        assert ended.debate.held_round_count == 1
+        assert window.complaints == []
+
+
+async def test_an_action_that_is_refused_says_why_and_keeps_what_was_written(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        debate_id = (await start_debate(guest.manager)).id
+        page = await window.open(debate_id)
+        await press(page, "Note")
+        await page.get_by_role("textbox").fill("x" * 9_000)
+        await press(page, "Send")
+        await see(page, "8,000")
+        assert await page.get_by_role("textbox").input_value() == "x" * 9_000
+        refused = [told for told in window.complaints if "409" not in told]
+        assert refused == []
+
+
+async def test_twenty_tabs_share_one_stream_and_the_next_one_takes_it_over(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        debate_id = (await start_debate(guest.manager)).id
+        tabs = [await window.open(debate_id) for _ in range(20)]
+        for number, tab in enumerate(tabs):
+            await tab.get_by_text("live", exact=True).wait_for()
+            assert guest.site.feed.follower_count == 1, number
+        for text in ("Mind the costs.", "Mind the time."):
+            note = InterventionRequest(text=text)
+            async with open_engine(database) as other:
+                await other.intervene(debate_id, "inject", note, actor="test")
+            for tab in tabs:
+                await see(tab, text)
+            await tabs.pop(0).close()
+        assert window.complaints == []
+
+
+async def test_a_page_says_that_the_process_of_its_debate_was_killed_and_keeps_working(
+    database: str,
+) -> None:
+    async with (
+        open_site(database) as guest,
+        open_window(guest) as window,
+        open_call_gate() as gate,
+        start_server_process(database, gate, "auto") as (server, client),
+    ):
+        debate_id = (await call(client, "start_debate", **RUN))["debate_id"]
+        page = await window.open(debate_id)
+        await see(page, "running")
+        await gate.wait_for_calls(1)
+        server.kill()
+        await see(page, "No process runs this debate now")
+        await press(page, "Pause")
+        await page.get_by_role("button", name="Resume").wait_for()
+
+
+async def test_a_page_says_that_the_database_is_gone_and_goes_on_when_it_is_back(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        debate_id = (await start_debate(guest.manager)).id
+        page, listed = await window.open(debate_id), await window.open()
+        await see(page, "live")
+        await anyio.Path(database).rename(f"{database}.away")
+        for tab in (page, listed):
+            await see(tab, "The debates' database cannot be used")
+        await press(page, "Step")
+        await page.locator(".notice").get_by_text("cannot be used").wait_for()
+        await anyio.Path(f"{database}.away").rename(database)
+        for tab in (page, listed):
+            await tab.get_by_text("live", exact=True).wait_for()
+        await press(page, "Step")
+        await see(page, "Round 1")
+
+
+async def test_a_page_says_that_its_server_has_ended_and_keeps_what_it_shows(database: str) -> None:
+    async with launch_browser() as browser:
+        page = await browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        async with open_site(database, ScriptedModel()) as guest:
+            debate_id = (await run_debate(guest.manager)).id
+            await page.goto(guest.site.build_address(debate_id))
+            await page.get_by_text("live", exact=True).wait_for()
+        await see(page, "The server does not answer")
+        await see(page, "Ship it?")
+
+
+async def test_hostile_texts_run_nothing_in_the_list_and_in_a_debate_that_goes_on(database: str) -> None:
+    def answer(request: Request) -> str:
+        return build_reply_text(request).replace("The ", f"{HOSTILE} The ")
+
+    model = ScriptedModel(answer)
+    async with (
+        open_site(database) as guest,
+        open_window(guest) as window,
+        open_engine(database, model) as other,
+    ):
+        debate_id = (await start_debate(other, question=f"Ship {HOSTILE}?")).id
+        page, listed = await window.open(debate_id), await window.open()
+        await other.step(debate_id, wait=5)
+        await other.intervene(debate_id, "inject", InterventionRequest(text=HOSTILE), actor=HOSTILE)
+        for tab in (page, listed):
+            await see(tab, "<img src=x onerror=alert(1)>")
+        await see(page, "Round 1")
+        for tab in (page, listed):
+            assert await tab.locator("img, b:text-is('bold'), a[href^='javascript']").count() == 0
+        assert window.complaints == []
+
+
+async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        rust = (await run_debate(guest.manager, question="Adopt Rust?")).id
+        for number in range(25):
+            await start_debate(guest.manager, question=f"Adopt number {number}?")
+        page = await window.open()
+        rows = page.get_by_role("listitem")
+        await see(page, "Adopt number 24?")
+        await press(page, "More")
+        await see(page, "Adopt Rust?")
+        assert await rows.count() == 26
+        await page.get_by_role("searchbox").fill("rust")
+        await page.get_by_role("searchbox").press("Enter")
+        await page.wait_for_function("document.querySelectorAll('li').length === 1")
+        await press(page, "ready")
+        await see(page, "No debates that match.")
+        assert page.url.endswith("?query=rust&status=ready")
+        await page.reload()
+        await see(page, "No debates that match.")
+        await press(page, "all")
+        link = page.get_by_role("link", name="Adopt Rust?")
+        assert await link.get_attribute("href") == guest.site.build_address(rust)
+        await link.click()
+        await see(page, "What it hangs on")
+        assert page.url == guest.site.build_address(rust)
+        await page.get_by_text("All debates").click()
+        await see(page, "Adopt number 24?")
+        assert window.complaints == []
+
+
+async def test_a_list_stays_as_it_is_read_while_debates_come_in(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        await start_debate(guest.manager, question="The first?")
+        page = await window.open()
+        search = page.get_by_role("searchbox")
+        await search.fill("half a wo")
+        await start_debate(guest.manager, question="The second?")
+        await see(page, "The second?")
+        assert await search.input_value() == "half a wo"
+        assert await search.evaluate("(found) => found === document.activeElement")
+
+
+async def test_pages_of_another_site_can_neither_read_nor_press_even_with_the_address(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, launch_browser() as browser:
+        debate_id = (await start_debate(guest.manager)).id
+        page = await browser.new_page()
+        body = "<!doctype html><title>x</title><iframe name=target></iframe>"
+        await page.route(f"{ELSEWHERE}*", lambda route: route.fulfill(body=body, content_type="text/html"))
+        await page.goto(ELSEWHERE)
+        address = guest.site.build_address(debate_id)
+        found = await page.evaluate(ATTEMPTS, [address, guest.site.build_address()])
+        read = [
+            attempt for attempt in found if attempt[1:2] != ["refused"] and attempt[1:] != ["opaque", 0, 0]
+        ]
+        assert read == []
+        await page.wait_for_load_state("networkidle")
+        assert "Ship it?" not in "".join([await frame.content() for frame in page.frames[1:]])
+        snapshot = await guest.manager.load(debate_id)
+        assert (snapshot.status, snapshot.debate.version) == ("running", 1)
+
+
+async def test_a_name_that_is_pointed_at_this_machine_reaches_nothing(database: str) -> None:
+    async with open_site(database, ScriptedModel()) as guest, launch_browser() as browser:
+        port = guest.site.door.origin.rpartition(":")[2]
+        page = await browser.new_page()
+        for name in (
+            "localhost",
+            "rebound.localhost",
+        ):  # names that lead to 127.0.0.1 without a server of names
+            response = await page.goto(f"http://{name}:{port}/{guest.site.door.token}/")
+            assert response is not None
+            assert (response.status, await page.locator("#page").count()) == (421, 0)
+
+
+async def test_a_turn_is_shown_while_its_round_goes_on(database: str) -> None:
+    gate = Gate()
+    async with (
+        open_site(database) as guest,
+        open_window(guest) as window,
+        open_engine(database, gate.model) as other,
+    ):
+        debate_id = (await start_debate(other, run=True)).id
+        page = await window.open(debate_id)
+        await gate.wait_for_call()
+        await see(page, "running")
+        gate.release.set()
+        await see(page, "Proponent has a point.")
+        await see(page, "Opponent has a point.")
+        assert Path(database).exists()  # noqa: ASYNC240
+        assert window.complaints == []
