@@ -254,6 +254,7 @@ BUILT: dict[str, str] = {
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
+    "N28": "a debate can be watched and steered from the terminal",
     "N29": (
         "installed, the program owns one top-level name and meets no other project's server or storage; own "
         "models come by entry point"
@@ -285,7 +286,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "N28": "a debate can be watched and steered from the terminal",
     "N30": (
         "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "
         "threat model, troubleshooting by error text"

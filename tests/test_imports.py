@@ -151,9 +151,11 @@ ROOMS: dict[str, str] = {
         "cli.session cli.terminal debate.analysis debate.ballots debate.commands debate.documents "
         "debate.facts debate.rules debate.views debate.votes engine.database engine.debates models.registry"
     ),
+    "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
     "cli.commands": (
-        "cli.files cli.live cli.session cli.terminal client_configs compose debate.analysis debate.commands "
-        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries engine.receipts "
+        "cli.files cli.live cli.runs cli.session cli.terminal client_configs compose debate.analysis "
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
+        "engine.receipts "
         "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
         "models.model_servers models.prices models.providers models.registry models.windows research "
         "redaction settings signing storage upkeep web.page web.record web.site web.sources"
@@ -210,7 +212,8 @@ LIBRARIES: dict[str, str] = {
     "mcp": "anyio mcp pydantic",
     "cli.terminal": "rich",
     "cli.session": "anyio click",
-    "cli.live": "anyio rich",
+    "cli.live": "anyio click rich",
+    "cli.runs": "click",
     "cli.commands": "anyio click pydantic rich",
     "cli.main": "click",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
@@ -340,6 +343,7 @@ def test_the_server_starts_without_what_takes_long_to_import() -> None:
         "rich",
         "server.cli.live",
         "server.cli.main",
+        "server.cli.terminal",
         "server.engine",
         "server.tools.debates",
         "xllamacpp",

@@ -50,12 +50,21 @@ class Terminal(Console):
         self.fit_width()
 
     def fit_width(self) -> None:
-        """Take the width of the window, which may have changed; that of a pipe is COLUMNS or 80."""
+        """Take the width of the window, which may have changed."""
+        self.width = min(max(self.find_size().columns, MIN_WIDTH), MAX_WIDTH)
+
+    def find_size(self) -> os.terminal_size:
+        """Columns and lines of the window; those of a pipe are COLUMNS and LINES, or 80 and 24."""
         try:
             own_size = os.get_terminal_size(self.file.fileno())
         except (OSError, ValueError):
             own_size = os.terminal_size((80, 24))
-        self.width = min(max(shutil.get_terminal_size(own_size).columns, MIN_WIDTH), MAX_WIDTH)
+        return shutil.get_terminal_size(own_size if own_size.columns else (80, 24))
+
+    @property
+    def has_unicode(self) -> bool:
+        """Whether its encoding has more than ASCII."""
+        return "utf" in (self.encoding or "").lower()
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

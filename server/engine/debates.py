@@ -296,11 +296,11 @@ class DebateManager:
         return await self._driver.wait(run, wait, on_change, through_round=through_round), told
 
     async def intervene(
-        self, debate_id: str, action: str, request: InterventionRequest, *, actor: str
+        self, debate_id: str, action: str, request: InterventionRequest, *, actor: str, run: bool = True
     ) -> tuple[DebateSnapshot, str]:
         """Change the course of a debate. Returns it, and a sentence on when the change takes effect.
 
-        A repeat with the same `request.request_id` changes nothing, and returns the same sentence.
+        A repeat with the same `request.request_id` changes nothing. Without `run` this process does not go on with it.
         """
         snapshot = await self.load(debate_id)
         if repeated := repeats.find_repeated(snapshot.entries, action, request):
@@ -319,7 +319,7 @@ class DebateManager:
             return repeated or build_intervention(current.debate, action, request)
 
         snapshot, effect = await self._record_with_retry(snapshot, intervene, actor)
-        if snapshot.is_unattended:
+        if run and snapshot.is_unattended:
             self.run_to_end(snapshot)
         return snapshot, effect
 

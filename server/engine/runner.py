@@ -39,7 +39,7 @@ from server.redaction import redact_model
 from storage.journal import Amount
 
 OnDebateText = Callable[[str, str, str], None]
-"""Called with (debate id, seat, chunk) while a reply is generated. Must not raise or block."""
+"""Called with (debate id, seat, chunk) while a reply is generated, unless it is a ballot. Must not raise or block."""
 
 BeforeStep = Callable[[str], Awaitable[None]]
 """Awaited with the id of a debate before each of its steps. Must not raise."""
@@ -153,7 +153,8 @@ class Runner:
         ) -> None:
             if not await self.may_call(snapshot.id):
                 raise LeaseLostError
-            on_text = partial(self.send_text, snapshot.id, call.seat) if self.text_listeners else None
+            is_streamed = self.text_listeners and call.task != "ballot"  # which is private
+            on_text = partial(self.send_text, snapshot.id, call.seat) if is_streamed else None
             answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
             await send.send((call, answer))
 

@@ -15,7 +15,9 @@ import click
 import pytest
 
 from server.cli.commands.debate import start_debate
-from server.cli.live import LiveDisplay, print_summary, run_and_display
+from server.cli.live.display import LiveDisplay
+from server.cli.live.result import print_summary
+from server.cli.live.run import run_and_display
 from server.cli.main import counterpoint
 from server.cli.terminal import Terminal
 from server.compose import open_manager

@@ -1,15 +1,12 @@
 """Output for a terminal, and the live view of a debate."""
 
 import io
-import os
 import re
-import sys
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from server.cli.live import LiveDisplay
+from server.cli.live.display import LiveDisplay
 from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
@@ -17,12 +14,7 @@ from server.debate.rules.transitions import replay
 from server.engine.database.store import DebateSnapshot
 from tests.support.simulation import build_request
 
-if sys.platform != "win32":
-    import pty
-
 pytestmark = pytest.mark.requirement("M5")
-
-on_a_terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 
 
 def snapshot_with(*events: PhaseEntered | Spoke) -> DebateSnapshot:
@@ -36,8 +28,8 @@ def phase_entered() -> PhaseEntered:
     return PhaseEntered(phase="opening", round=1, order=("Proponent", "Opponent"))
 
 
-def spoke(text: str) -> Spoke:
-    return Spoke(seen=1, seat="Proponent", round=1, text=text, usage=Usage(model="scripted"))
+def spoke(text: str, seat: str = "Proponent") -> Spoke:
+    return Spoke(seen=1, seat=seat, round=1, text=text, usage=Usage(model="scripted"))
 
 
 def printed(source: str, columns: str, monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool = False) -> str:
@@ -109,29 +101,38 @@ def build_display(*, show_turns: bool, has_bar: bool) -> tuple[LiveDisplay, io.S
     return LiveDisplay(out, bar=out if has_bar else None, show_turns=show_turns), stream
 
 
-def test_the_bar_shows_the_end_of_what_is_being_written() -> None:
-    display, stream = build_display(show_turns=False, has_bar=True)
+def test_the_panel_of_a_seat_shows_what_it_is_writing() -> None:
+    display, stream = build_display(show_turns=True, has_bar=True)
     display.on_commit(snapshot_with(phase_entered()))
     for piece in ["Tea is ", "kinder ", "to the\x1b[2J ", "heart than"]:
         display.on_text("abc", "Proponent", piece)
-    with display.live:
-        display.draw()
+    display.draw()
 
-    assert re.search(r"0/6 0s opening: Proponent: .*to the heart than", stream.getvalue())
+    assert "Tea is kinder to the heart than" in stream.getvalue()
     assert "\x1b[2J" not in stream.getvalue()
 
 
-def test_a_turn_that_is_recorded_leaves_the_bar_and_is_printed_once() -> None:
+def test_a_turn_stands_on_the_board_and_is_printed_once_when_its_round_is_over() -> None:
     display, stream = build_display(show_turns=True, has_bar=True)
-    display.on_commit(snapshot_with(phase_entered()))
+    opening = (phase_entered(), spoke("Tea is kind."), spoke("Coffee is brave.", "Opponent"))
+    display.on_commit(snapshot_with(*opening[:1]))
     display.on_text("abc", "Proponent", "Tea is")
-    display.on_commit(snapshot_with(phase_entered(), spoke("Tea is kind.")))
-    with display.live:
-        display.draw()
-        display.draw()
+    display.on_commit(snapshot_with(*opening[:2]))
+    display.draw()
+    display.draw()
 
     assert stream.getvalue().count("Tea is kind.") == 1
-    assert "1/6 0s opening: asking Opponent" in stream.getvalue()
+    assert "│ Tea is kind." in stream.getvalue()
+    assert "1 of 6" in stream.getvalue()
+
+    stream.truncate(0)
+    rebuttal = PhaseEntered(phase="rebuttal", round=2, order=("Proponent", "Opponent"))
+    display.on_commit(snapshot_with(*opening, rebuttal))
+    display.draw()
+    display.draw()
+
+    assert stream.getvalue().count("Tea is kind.") == 1
+    assert stream.getvalue().index("Coffee is brave.") < stream.getvalue().index("[rebuttal]")
 
 
 def test_a_continued_debate_starts_with_the_number_of_its_turns() -> None:
@@ -141,38 +142,6 @@ def test_a_continued_debate_starts_with_the_number_of_its_turns() -> None:
 
     assert "1 turn so far: counterpoint show abc" in stream.getvalue()
     assert "Tea is kind." not in stream.getvalue()
-
-
-def on_pty(database: Path) -> str:
-    """Everything that a debate writes to a terminal 70 columns wide."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.environ.update({"COUNTERPOINT_DB": str(database), "COLUMNS": "70", "TERM": "xterm"})
-        arguments = ["debate", "Tea?", "--model", "scripted?delay=0.15"]
-        os.execv(sys.executable, [sys.executable, "-m", "counterpoint", *arguments])  # noqa: S606  (a pty needs it)
-    written = b""
-    try:
-        while block := os.read(terminal, 4096):
-            written += block
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    finally:
-        os.close(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, written
-    return written.decode()
-
-
-@on_a_terminal
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")  # the child replaces itself at once
-def test_on_a_terminal_there_are_colours_and_a_bar_that_is_gone_at_the_end(tmp_path: Path) -> None:
-    shown = on_pty(tmp_path / "debates.db")
-
-    assert "\x1b[1;36mProponent" in shown
-    assert "asking Proponent, Opponent" in shown
-    lines = [line.rpartition("\x1b[2K")[2] for line in shown.split("\r\n")]
-    assert not any("asking" in line for line in lines)
-    assert max(len(re.sub(r"\x1b\[\d*m", "", line)) for line in lines) <= 70
 
 
 class TerminalStream(io.StringIO):
@@ -210,8 +179,8 @@ def test_events_and_what_is_being_written_show_names_in_place_of_code_words() ->
 
     written = out.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
     with out.capture() as capture:
-        out.print(display.build_bar(out, snapshot.debate))
+        out.print(display.build_board(100, 40))
 
     assert "I am not Opponent." in written
-    assert "Opponent: As Opponent I say" in capture.get()
+    assert "As Opponent I say" in capture.get()
     assert label not in written + capture.get()

@@ -55,16 +55,15 @@ async def test_after_a_kill_at_any_fact_the_same_mirror_is_held_on(tmp_path: Pat
 
 async def test_pausing_a_debate_pauses_its_mirror_and_resuming_goes_on_with_it(tmp_path: Path) -> None:
     async with engine(tmp_path / "db", Planted(worth={"build it": 6}, delay=0.05)) as manager:
-        asked = {"actor": "test"}
         started = await start_debate(manager, run=True, **describe_debate(mirror=True))
         mirror_id = await wait_for_mirror(manager, started.id)
-        await manager.intervene(started.id, "pause", InterventionRequest(), **asked)
+        await manager.intervene(started.id, "pause", InterventionRequest(), actor="test")
         with anyio.fail_after(5):
             async for mirror in manager.watch_states(mirror_id):
                 if mirror.debate.paused:
                     break
         assert (await manager.load(started.id)).status == "paused"
-        await manager.intervene(started.id, "resume", InterventionRequest(), **asked)
+        await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
         with anyio.fail_after(10):
             ended = await manager.follow(started.id, wait=10)
 

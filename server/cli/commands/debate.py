@@ -1,6 +1,5 @@
 """`counterpoint debate` and `fork`: a debate that runs in the terminal."""
 
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -12,7 +11,7 @@ import click
 from click.core import ParameterSource
 from pydantic import BaseModel, ValidationError
 
-from server.cli import session
+from server.cli import runs, session
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import (
@@ -33,7 +32,6 @@ from server.debate.facts.config import (
 )
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
-from server.debate.views import state, verdict
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
@@ -41,8 +39,6 @@ from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.registry import NoModelError
 from server.research.documents import read_document
 from server.settings import Settings
-
-CONTINUE_HINT = " Continue with: counterpoint debate --continue {}"
 
 EXAMPLES = """\b
 Examples:
@@ -219,7 +215,7 @@ def debate(
         starter = partial(start_debate, build_debate_request(question, given))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
-    run_debate(ctx.obj, starter, chaos, as_json=given["as_json"], quiet=given["quiet"])
+    runs.run_debate(ctx.obj, starter, chaos, as_json=given["as_json"], quiet=given["quiet"])
 
 
 async def start_debate(request: DebateRequest, manager: DebateManager) -> DebateSnapshot:
@@ -271,47 +267,7 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> 
         changes = build_fork_changes(parent.debate.names, given)
         return await manager.fork(parent.id, at_round, changes, actor=session.ACTOR)
 
-    run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
-
-
-def run_debate(
-    settings: Settings,
-    starter: session.DebateStarter,
-    chaos: Chaos | None = None,
-    *,
-    as_json: bool = False,
-    quiet: bool = False,
-) -> None:
-    """Run a debate and print it; exits with 1 if it is not concluded."""
-    from server.cli import live  # noqa: PLC0415  (imports rich)
-
-    if chaos:
-        click.echo(f"Chaos: {chaos}. Faults are injected; results mean nothing.", err=as_json)
-    display = live.LiveDisplay.for_streams(show_turns=not (as_json or quiet), show_bar=not quiet)
-    with session.sigterm_as_interrupt() as handled:
-        try:
-            operation = partial(live.run_and_display, starter, display)
-            snapshot = session.run_with_manager(settings, operation, chaos)
-        except KeyboardInterrupt:
-            hint = CONTINUE_HINT.format(display.snapshot.id) if display.snapshot else ""
-            click.echo(f"\nStopped.{hint}", err=True)
-            sys.exit(128 + (handled or [signal.SIGINT])[0])
-    debate = snapshot.debate
-    if as_json:
-        summary = {
-            "debate_id": snapshot.id,
-            "state": state.build_state(snapshot),
-            "result": verdict.build_result(debate),
-            "verdict": verdict.build_verdict(debate).model_dump(),
-        }
-        click.echo(session.format_json(summary))
-    else:
-        live.print_summary(snapshot, display.out)
-    if snapshot.status != "concluded":
-        text = f"The debate is {snapshot.status}: {state.status_reason(debate).removesuffix('.')}."
-        if snapshot.status in ("paused", "waiting"):
-            text += CONTINUE_HINT.format(snapshot.id)
-        raise click.ClickException(clean_line(text))
+    runs.run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
 
 
 def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:

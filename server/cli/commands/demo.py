@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from server.cli.commands.debate import run_debate, start_debate
+from server.cli import runs
+from server.cli.commands.debate import start_debate
 from server.cli.files import write_atomically
 from server.debate.commands.requests import DebateRequest, OptionsInput
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.rules.transitions import replay as replay_events
-from server.debate.views import markdown
 from server.engine import queries, transfer
 from server.engine.database.store import DebateSnapshot
 from server.models.local import model as local
@@ -26,7 +26,7 @@ from server.settings import Settings
 from storage.journal import Entry
 
 if TYPE_CHECKING:
-    from server.cli.live import LiveDisplay
+    from server.cli.live.display import LiveDisplay
 
 RECORDING = Path(__file__).with_name("demo.json.gz")
 """The export of a debate, which `packaging/record_demo.py` held."""
@@ -68,7 +68,7 @@ def demo(settings: Settings, question: str, *, only_live: bool) -> None:
         weights.install(None, partial(click.echo, err=True))
     options = OptionsInput(framing=False)  # the question is a motion
     request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True, options=options)
-    run_debate(settings, partial(start_debate, request))
+    runs.run_debate(settings, partial(start_debate, request))
 
 
 def read_recording() -> Recording:
@@ -82,7 +82,8 @@ def read_recording() -> Recording:
 
 def show_recording(recording: Recording, page: Path) -> None:
     """Replay it, print its verdict, and write its page."""
-    from server.cli.live import LiveDisplay  # noqa: PLC0415  (imports rich)
+    from server.cli.live.display import LiveDisplay  # noqa: PLC0415  (imports rich)
+    from server.cli.live.result import print_verdict  # noqa: PLC0415
     from server.web.page import build_page  # noqa: PLC0415  (other commands need none of it)
     from server.web.record import build_data, build_debate  # noqa: PLC0415
 
@@ -95,9 +96,12 @@ def show_recording(recording: Recording, page: Path) -> None:
         f"beforehand, no model was asked. It is replayed in {pace}. =="
     )
     display.out.print_line()
-    replay(recording, display, limit, time.sleep)
+    try:
+        replay(recording, display, limit, time.sleep)
+    finally:
+        display.close()
     display.out.print_line()
-    display.out.print_markdown(markdown.render_verdict(recording.snapshot.debate))
+    print_verdict(display.out, recording.snapshot.debate)
     source = queries.build_source(recording.snapshot, frozenset())
     text = build_page(build_data([build_debate(source, recording.entries, envelope=None)]))
     try:
@@ -133,8 +137,6 @@ def replay(
         display.draw()
         sleep(FRAME)
         now += FRAME * speed
-    if closing := getattr(display, "close", None):
-        closing()
 
 
 def list_writers(

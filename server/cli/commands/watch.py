@@ -23,7 +23,7 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
 
     Example: counterpoint watch k3x9w2m4p7qr
     """
-    from server.cli import live  # noqa: PLC0415  (imports rich)
+    from server.cli.live import events, result  # noqa: PLC0415  (imports rich)
 
     out = session.open_terminal()
 
@@ -33,7 +33,7 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
             row = build_event_row(snapshot.debate, entry, is_hidden=hidden)
             click.echo(session.format_json_line(row))
         elif not hidden:
-            live.print_event(out, snapshot, entry.event)
+            events.print_event(out, snapshot, entry.event)
 
     async def follow(manager: DebateManager, this_id: str) -> DebateSnapshot:
         seq, reason = since_seq, ""
@@ -43,9 +43,9 @@ def watch(settings: Settings, debate_id: str, since_seq: int, *, as_json: bool) 
                 show(snapshot, entry)
             before, reason = reason, status_reason(snapshot.debate) if snapshot.status == "waiting" else ""
             if reason and reason != before and not as_json:
-                live.print_note(out, f"Waiting: {reason}", "")
+                events.print_note(out, f"Waiting: {reason}", "")
         return snapshot
 
     snapshot = session.run_with_debate(settings, debate_id, follow)
     if not as_json:
-        live.print_summary(snapshot, out)
+        result.print_summary(snapshot, out)

@@ -10,7 +10,7 @@ from server.debate.ballots.report import describe_ballot, describe_ballot_event,
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import Debater, SeatKind, seat_kind
+from server.debate.facts.config import SeatKind, seat_kind
 from server.debate.facts.interventions import InstructionGiven, PositionsRevised, TextIntervention
 from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
@@ -40,8 +40,6 @@ from server.debate.views.verdict import (
     visible_judgments,
 )
 from server.debate.votes.readings import order_turns
-
-UNLIMITED = 10**9  # bytes of a quotation
 
 END_REASONS: dict[str, str] = {
     "max_rounds": "the last round was held",
@@ -247,7 +245,12 @@ def format_report(found: Report) -> str:
     parts += [f"\n{quote(found.verdict)}"] if found.verdict else []
     parts += [f"\n{format_deliverable(found.deliverable)}"] if found.deliverable else []
     parts += [f"\n{quote(found.reasoning)}"] if found.reasoning else []
-    parts += section("Votes", [*found.votes, *panel_lines(found)])
+    return "\n".join([*parts, format_details(found)])
+
+
+def format_details(found: Report) -> str:
+    """What stands below the finding: how it came about, and what weakens it."""
+    parts = section("Votes", [*found.votes, *panel_lines(found)])
     parts += section("Ballots", found.ballots)
     parts += section(
         "Private ballots (how likely the debaters' models hold each position)",
@@ -284,7 +287,7 @@ def format_position(position: Position) -> str:
 def quote_dissent(line: str) -> str:
     """A dissent with the judge's words between quotation marks."""
     judge, _, finding = line.partition(": ")
-    return f"{judge}: {quote_inline(finding, UNLIMITED)}"
+    return f"{judge}: {quote_inline(finding, 10**9)}"  # bytes: whole
 
 
 def panel_lines(found: Report) -> list[str]:
@@ -363,10 +366,10 @@ def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str
         match event:
             case events.Opened():  # the id of a debate finds its forks and its mirror
                 parts += [event.question, *event.tags, event.forked_from, event.mirror_of]
-                parts += [format_debater(debater) for debater in event.debaters]
+                parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
                 parts += [document.title for document in event.documents]
             case events.PositionsFramed():
-                parts += [format_debater(debater) for debater in event.debaters]
+                parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
             case PositionsRevised():
                 parts += [revised.stance for revised in event.stances]
             case events.Spoke() if not waits:
@@ -379,10 +382,6 @@ def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str
             case _:  # nothing that lists of debates search for
                 pass
     return "\n".join(parts)
-
-
-def format_debater(debater: Debater) -> str:
-    return f"{debater.name} {debater.stance} {debater.role}"
 
 
 def list_turn_texts(debate: Debate, said: Iterable[events.Event]) -> list[str]:

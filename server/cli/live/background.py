@@ -1,0 +1,103 @@
+"""A debate that can be left running: its process is another than the one that the shell waits for.
+
+The command forks before it opens anything. The child runs and shows the debate; the parent waits, and puts the
+terminal back if the child is killed. Leaving is the end of the parent: the child, which has every answer that is on
+its way, goes on without a terminal.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FrameType
+
+import click
+
+from server.cli.live.keyboard import set_mode
+from server.cli.live.region import RESTORE
+
+LEFT = b"left"
+FORWARDED = ("SIGTERM", "SIGHUP")
+
+
+class Background:
+    """The child's end: it tells the parent which debate it runs, and when it is left."""
+
+    def __init__(self, pipe: int, parent: int) -> None:
+        self.pipe, self.parent = pipe, parent
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether the parent is gone although nobody left."""
+        return bool(self.pipe) and os.getppid() != self.parent
+
+    def tell(self, text: bytes) -> None:
+        with suppress(OSError):
+            os.write(self.pipe, text + b"\n")
+
+    def leave(self) -> None:
+        """Give up the terminal, which has to be as it was, and go on without one."""
+        null = os.open(os.devnull, os.O_RDWR)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.close(null)
+        os.setsid()  # no signal of the terminal reaches it any more
+        self.tell(LEFT)
+        os.close(self.pipe)
+        self.pipe = 0
+
+
+def fork(descriptor: int) -> Background:
+    """Return in the child; the parent waits for it and exits. `descriptor`: the terminal."""
+    import termios  # noqa: PLC0415  (Windows has none)
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    mode = termios.tcgetattr(descriptor)
+    reading, writing = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        return Background(writing, parent)
+    os.close(writing)
+    sys.exit(wait(child, reading, lambda: set_mode(descriptor, mode)))
+
+
+def wait(child: int, pipe: int, restore: Callable[[], None]) -> int:
+    """The exit code of the child; 0 if it is left."""
+
+    def forward(number: int, _: FrameType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    for name in ("SIGINT", "SIGQUIT"):  # the terminal sends them to the child as well
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in FORWARDED:
+        signal.signal(getattr(signal, name), forward)
+    told: list[str] = []
+    for line in iter_lines(pipe):
+        if line == LEFT:
+            click.echo(f"Left running. Watch it: counterpoint watch {told[-1]}" if told else "Left running.")
+            return 0
+        told.append(line.decode())
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status):
+        return os.waitstatus_to_exitcode(status)
+    restore()
+    if sys.stdout.isatty():
+        sys.stdout.write(f"\r{RESTORE}\x1b[J")
+    hint = f" Continue with: counterpoint debate --continue {told[-1]}" if told else ""
+    click.echo(f"Stopped by signal {os.WTERMSIG(status)}.{hint}", err=True)
+    return 128 + os.WTERMSIG(status)
+
+
+def iter_lines(pipe: int) -> Iterator[bytes]:
+    """The lines that come through a pipe until its other end is closed."""
+    rest = b""
+    while piece := os.read(pipe, 4096):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines

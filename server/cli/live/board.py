@@ -1,0 +1,196 @@
+"""The board of a running debate: its phases as steps, a panel a side, progress, money against its limit, and keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from server.cli.live.cards import Card, Deck, format_dollars
+from server.cli.terminal import Terminal
+from server.debate.facts.causes import PAUSED_ON_REQUEST
+from server.debate.facts.state import Debate
+from server.debate.facts.text import clean_line
+from server.debate.rules.budget import compute_spending
+from server.debate.views.progress import format_seats
+from server.debate.views.state import status_reason
+
+BAR_WIDTH = 20
+MIN_PANEL_WIDTH, MIN_PANEL_HEIGHT = 36, 5
+MAX_PANEL_HEIGHT, MAX_JUDGE_HEIGHT = 20, 9  # lines
+MIN_HEIGHT = 8  # lines of a window that has room for more than the progress
+MIN_LIST_WIDTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that the board shows."""
+
+    deck: Deck
+    cards: Sequence[Card]
+    seconds: int  # since this view began
+    activity: str = ""  # what goes on beside the cards
+    estimate: str = ""  # dollars that the whole may cost, where nobody set a limit
+    keys: str = ""  # what they do
+    message: str = ""  # what came of the last key
+    note: str | None = None  # that is being typed
+
+
+def build_board(scene: Scene, out: Terminal, columns: int, lines: int) -> RenderableType:
+    foot = [build_progress_line(scene, out, columns), *build_prompt(scene, columns)]
+    if lines < MIN_HEIGHT or not scene.cards:
+        return Group(*foot[-lines:])
+    head = [Text(), crop(Text(clean_line(scene.deck.debate.setup.question), "bold"), columns)]
+    head.append(build_steps(scene.deck.debate, out, columns))
+    room = lines - len(head) - len(foot)
+    return Group(*head, build_cards(scene.cards, out, columns, room), *foot)
+
+
+def build_steps(debate: Debate, out: Terminal, columns: int) -> Text:
+    """The phases that were held, the one under way, and those to come; as many of them as fit around that one."""
+    held = [(name, len([*group])) for name, group in groupby(entered.phase for entered in debate.rounds)]
+    names = [phase.name for phase in debate.setup.phases]
+    here = names.index(held[-1][0]) if held else -1
+    done, ticks = ("green", "✓ " if out.has_unicode else "x ")
+    steps = [Text(f"{ticks}{format_step(name, times)}", done) for name, times in held[:-1]]
+    steps += [Text(f"[{format_step(*held[-1])}]", "bold reverse")] if held else []
+    current = max(len(steps) - 1, 0)
+    steps += [Text(format_step(name), "dim") for name in names[here + 1 :]]
+    while sum(step.cell_len + 2 for step in steps) > columns and len(steps) > 1:
+        drops_first = current > 0 and current >= len(steps) - 1 - current
+        steps.pop(0 if drops_first else -1)
+        current -= drops_first
+    return crop(Text("  ").join(steps), columns)
+
+
+def format_step(name: str, times: int = 1) -> str:
+    plain = clean_line(name).replace("_", " ").replace("cross examination", "cross-exam")
+    return f"{plain} {times}" if times > 1 else plain
+
+
+def build_cards(cards: Sequence[Card], out: Terminal, columns: int, room: int) -> RenderableType:
+    """Panels side by side where they fit, else a line for each seat."""
+    across = min(max(columns // MIN_PANEL_WIDTH, 1), len(cards))
+    rows = -(-len(cards) // across)
+    across = -(-len(cards) // rows)  # as even as can be
+    most = MAX_PANEL_HEIGHT if any(card.stance for card in cards) else MAX_JUDGE_HEIGHT
+    height = min(room // rows, most)
+    if height < MIN_PANEL_HEIGHT or columns < MIN_LIST_WIDTH:
+        return build_list(cards, columns, room)
+    grid = Table.grid(expand=True)
+    for _ in range(across):
+        grid.add_column(ratio=1)
+    for start in range(0, len(cards), across):
+        row = cards[start : start + across]
+        width = columns // across - 4
+        panels: list[RenderableType] = [build_panel(card, out, width, height) for card in row]
+        grid.add_row(*panels, *[""] * (across - len(row)))
+    return grid
+
+
+def build_panel(card: Card, out: Terminal, width: int, height: int) -> Panel:
+    """A panel with the beginning of what was said, or with the end of what is being written."""
+    lines = Text(card.text).wrap(out, width)
+    room = height - 2
+    shown = list(lines[-room:] if card.state == "writing" else lines[:room])
+    if card.state != "writing" and len(lines) > room:
+        shown[-1] = Text(f"… {len(lines) - room + 1} more lines, below when the round is over", "dim")
+    title = Text(card.seat, f"bold {card.colour}".strip())
+    if card.stance:
+        title.append(f" {card.stance}", "not bold")
+    foot = Text(card.model, "dim").append(f"  {card.note}", "not dim red" if card.state == "failed" else "")
+    return Panel(
+        Text("\n").join(shown),
+        title=crop(title, width - 2),
+        subtitle=crop(foot, width - 2),
+        title_align="left",
+        subtitle_align="right",
+        border_style=card.colour if card.state != "idle" else "dim",
+        box=box.ROUNDED if out.has_unicode else box.ASCII,
+        height=height,
+    )
+
+
+def build_list(cards: Sequence[Card], columns: int, room: int) -> Group:
+    """A line for each seat; those at work come first where not all of them fit."""
+    if len(cards) > room:
+        busy = sorted(cards, key=lambda card: card.state not in ("writing", "thinking"))
+        cards = busy[: max(room - 1, 0)]
+        rest = [Text(f"and {len(busy) - len(cards)} more", "dim")]
+    else:
+        rest = []
+    return Group(*(build_card_line(card, columns) for card in cards), *rest)
+
+
+def build_card_line(card: Card, columns: int) -> Text:
+    line = Text(card.seat, f"bold {card.colour}".strip()).append(f" {card.note or card.stance}  ", "dim")
+    line.append(clean_line(card.text))
+    return crop(line, columns)
+
+
+def build_progress_line(scene: Scene, out: Terminal, columns: int) -> Text:
+    """Answers that came and are expected, seconds, money and its limit, and what goes on beside the cards."""
+    progress = scene.deck.progress
+    filled = BAR_WIDTH * min(progress.done, progress.expected) // progress.expected
+    full, empty = ("━", "─") if out.has_unicode else ("#", "-")
+    line = Text(full * filled, "green").append(empty * (BAR_WIDTH - filled), "dim")
+    if columns < 2 * BAR_WIDTH:
+        line = Text()
+    money = format_money(scene)
+    parts = [f"{progress.done} of {progress.expected}", f"{scene.seconds} s", *filter(None, [money])]
+    line.append(f"{' ' if line else ''}{'  '.join(parts)}  ").append(scene.activity, "dim")
+    return crop(line, columns)
+
+
+def format_money(scene: Scene) -> str:
+    """What was spent, and of how much: a limit that somebody set, or what was estimated."""
+    debate = scene.deck.debate
+    spent, limit = compute_spending(debate).cost_usd, debate.limits.max_cost_usd
+    if limit:
+        return f"{format_dollars(spent)} of ${limit}"
+    return f"{format_dollars(spent)}, estimate up to ${scene.estimate}" if scene.estimate else ""
+
+
+def build_prompt(scene: Scene, columns: int) -> list[Text]:
+    """The note that is being typed, what came of the last key, or what the keys do; none without keys."""
+    if scene.note is not None:
+        lead = Text("note to all: ", "bold")
+        typed = crop_left(Text(f"{scene.note}▏"), columns - lead.cell_len)
+        return [crop(lead + typed, columns), crop(Text("Enter sends it, Esc drops it", "dim"), columns)]
+    told = [crop(Text(clean_line(scene.message), "yellow"), columns)] if scene.message else []
+    return [*told, *([crop(Text(scene.keys, "dim"), columns)] if scene.keys else [])]
+
+
+def describe_activity(deck: Deck, cards: Sequence[Card], loading: str) -> str:
+    """What the cards do not show: who else is asked, what is loaded, what is asked beyond the debate itself."""
+    seats = [clean_line(seat) for seat in deck.progress.asked]
+    shown = {card.seat for card in cards}
+    asked = [seat for seat in seats if seat not in shown]
+    parts = [deck.progress.added] if deck.progress.added else []
+    parts += [f"loading {loading}"] if loading else [f"asking {format_seats(asked)}"] if asked else []
+    return clean_line(", ".join(parts))
+
+
+def describe_pause(debate: Debate) -> str:
+    """Why a debate is paused; "" while it is not."""
+    paused = debate.paused
+    if paused is None or paused.reason == PAUSED_ON_REQUEST:
+        return paused.reason if paused else ""
+    return clean_line(f"paused: {status_reason(debate)}")
+
+
+def crop(text: Text, columns: int) -> Text:
+    text.truncate(max(columns, 1), overflow="ellipsis")
+    text.no_wrap = True
+    return text
+
+
+def crop_left(text: Text, columns: int) -> Text:
+    """The end of a text, as much of it as fits."""
+    while text.cell_len > max(columns, 1) and len(text):
+        text = text[1:]
+    return text

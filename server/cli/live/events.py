@@ -1,0 +1,162 @@
+"""The events of a debate as a terminal prints them: one below the other, each in whole."""
+
+from typing import assert_never
+
+from server.cli.terminal import Terminal
+from server.debate.analysis.mirrors import describe_escalation
+from server.debate.ballots.report import describe_ballot, describe_ballot_event
+from server.debate.commands.effort import describe_effort
+from server.debate.facts import events, interventions
+from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
+from server.debate.facts.escalation import EscalationFact
+from server.debate.facts.quoting import quote, quote_heading
+from server.debate.facts.text import format_count, format_heading
+from server.debate.views import markdown
+from server.debate.views.names import name_event, show_turn
+from server.debate.views.progress import estimate_line
+from server.debate.views.rounds import describe_reading
+from server.debate.views.state import framing_line, is_reason_given, known_debaters
+from server.debate.views.warnings import (
+    describe_lost_functions,
+    describe_lost_predicate,
+    find_setup_warnings,
+)
+from server.debate.votes.wording import describe_agreed
+from server.engine.database.store import DebateSnapshot
+from server.models.registry import family
+
+SPEAKER_COLOURS = ("cyan", "yellow", "green", "magenta", "blue")
+
+
+def find_colour(debate_names: tuple[str, ...], seat: str) -> str:
+    """The colour of a debater; "" for other seats."""
+    return SPEAKER_COLOURS[debate_names.index(seat) % len(SPEAKER_COLOURS)] if seat in debate_names else ""
+
+
+def print_turn(out: Terminal, snapshot: DebateSnapshot, event: events.Spoke) -> None:
+    colour = find_colour(snapshot.debate.names, event.seat)
+    stance = quote_heading(snapshot.debate.debater(event.seat).stance)
+    target = "" if event.act == "argument" else f", {event.act} to {event.to}"
+    cut = " (cut at the length limit)" if event.cut else ""
+    text = show_turn(snapshot.debate, event)
+    print_section(out, f"{event.seat} ({stance}){target}{cut}", text, f"bold {colour}")
+
+
+def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
+    """Print what an event says; nothing for events whose content is in the verdict."""
+    match event := name_event(snapshot.debate, event):
+        case events.Opened():
+            print_setup(out, snapshot, event)
+        case events.PositionsFramed():
+            print_positions(out, snapshot.debate.setup)
+        case DefaultPositionsUsed():
+            print_note(out, f"The positions are those of the format: {event.reason}.", "! ", "yellow")
+        case events.PhaseEntered():
+            print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
+        case events.Spoke():
+            print_turn(out, snapshot, event)
+        case events.Observed() | events.Extracted():
+            print_section(out, *describe_reading(snapshot.debate, event))
+        case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
+            out.print_markdown(markdown.officer_block(event), 2)
+        case events.BlockEnded():
+            print_note(out, markdown.describe_block_end(event))
+        case PredicateLost():
+            print_note(out, describe_lost_predicate(event))
+        case PromptFunctionsLost():
+            print_note(out, describe_lost_functions(event))
+        case events.HandedOff():
+            how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
+            print_note(out, f"{event.seat} {how} {event.to}.")
+        case events.Researched():
+            tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
+            print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
+        case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
+            pass
+        case events.Balloted() | events.Digested() | events.PassageRead():
+            print_aside(out, event)
+        case events.Judged():
+            print_judgment(out, event)
+        case TalkSkipped() | Converged() | Alerted():
+            print_note(out, describe_ballot_event(snapshot.debate, event))
+        case events.Failed() | events.HandoffFailed():
+            print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
+        case interventions.TextIntervention():
+            print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
+        case events.Paused() | events.Resumed() | interventions.InterventionFact():
+            print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
+        case Agreed():
+            print_note(out, describe_agreed(event))
+        case EscalationFact():
+            print_note(out, describe_escalation(event))
+        case _:
+            assert_never(event)
+
+
+def print_aside(out: Terminal, event: events.Balloted | events.Digested | events.PassageRead) -> None:
+    """What is no part of the talk, in a line. Samples of the baseline are too many: they stand in the verdict."""
+    if isinstance(event, events.Digested):
+        print_note(out, f"The reader, section {event.slot_index + 1}: {quote_heading(event.summary)}")
+    elif isinstance(event, events.PassageRead):
+        print_note(out, f"{event.seat} asked for {quote_heading(event.query)}: {event.found}")
+    elif event.wave != "sample":
+        print_note(out, describe_ballot(event))
+
+
+def print_judgment(out: Terminal, event: events.Judged) -> None:
+    finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
+    note = "" if event.informative else " (not counted: the model is too small to judge)"
+    print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)
+
+
+def print_note(out: Terminal, text: str, lead: str = "> ", style: str = "") -> None:
+    out.print_line()
+    out.print_wrapped(text, lead, style)
+
+
+def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> None:
+    print_note(out, title, "", style)
+    out.print_markdown(quote(text), 2)
+
+
+def describe_action(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
+    if isinstance(event, interventions.TalkConcluded):
+        return "The talk is concluded"
+    if isinstance(event, interventions.InterventionFact):
+        return " ".join((event.action, *interventions.describe_change(event)))
+    return event.kind.capitalize()
+
+
+def format_reason(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
+    """The reason that somebody gave, quoted, or ours as it is."""
+    is_given = not isinstance(event, events.Paused) or is_reason_given(event)
+    return quote_heading(event.reason) if event.reason and is_given else event.reason
+
+
+def print_positions(out: Terminal, setup: events.Opened) -> None:
+    """Who stands for what, and how that came about."""
+    if (line := framing_line(setup)) and line not in find_setup_warnings(setup, 0):
+        out.print_wrapped(line, "  ")
+    for debater in known_debaters(setup):
+        out.print_wrapped(f"{debater.name}: {quote_heading(debater.stance)} ({debater.model})", "  ")
+
+
+def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -> None:
+    """The question, the debaters, the other seats with their models, the estimate and its warnings."""
+    out.print_heading(format_heading(setup.question), 1)
+    print_positions(out, setup)
+    parts = []
+    if count := len(setup.judges.models):
+        models = ", ".join(dict.fromkeys(setup.judges.models))
+        parts.append(f"{format_count(count, 'judge')} ({models})")
+    names = ("moderator", "referee", "observer", "analyst", "synthesizer")
+    officers = {name: getattr(setup, name) for name in names}
+    parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
+    parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]
+    out.print_wrapped(", ".join(parts), "  ")
+    out.print_wrapped(describe_effort(setup), "  ")
+    out.print_wrapped(estimate_line(snapshot.debate), "  ")
+    families = len({family(debater.model) for debater in setup.debaters})
+    for warning in find_setup_warnings(setup, families):
+        out.print_wrapped(warning, "  ! ", "yellow")

@@ -1,0 +1,173 @@
+"""Runs a debate in a terminal: starts it, shows it, lets keys steer it, and takes turns from stdin."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, suppress
+
+import anyio
+
+from server.cli.live.background import Background
+from server.cli.live.display import REDRAW_INTERVAL, LiveDisplay
+from server.cli.live.keyboard import Keyboard
+from server.cli.live.steering import Steering
+from server.cli.session import ACTOR, DebateStarter
+from server.cli.terminal import Terminal
+from server.debate.facts.errors import DebateError
+from server.debate.views.state import TURN_HEADING, awaited_turns, describe_task
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+
+PAUSE_POLL_INTERVAL = 0.2  # seconds between looks at a paused debate
+
+
+class LiveRun:
+    """A debate in a terminal. `background`: where it goes when it is left; without one keys do nothing."""
+
+    def __init__(
+        self, manager: DebateManager, display: LiveDisplay, background: Background | None = None
+    ) -> None:
+        self.manager, self.display, self.background = manager, display, background
+        self.is_left = False
+
+    def leave(self) -> None:
+        """Go on without the terminal, if there is anything to go on with."""
+        snapshot = self.display.snapshot
+        if self.background and snapshot and not snapshot.debate.paused:
+            self.is_left = True
+
+    async def watch(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        """Show a debate until it ends, is paused, or waits for the caller's turn."""
+        keyboard = Keyboard.find() if self.background and not self.is_left else None
+        steering = Steering(self.manager, self.display, self.leave, leaving="leave it running", runs=True)
+        with ExitStack() as cleanup:
+            cleanup.callback(self.display.close)
+            if keyboard:
+                keyboard.on_return = self.display.forget
+                cleanup.enter_context(keyboard)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self.redraw)
+                if keyboard:
+                    tasks.start_soon(steering.read, keyboard)
+                snapshot = await self.follow(snapshot, steering if keyboard else None, cleanup.close)
+                tasks.cancel_scope.cancel()
+            self.display.on_commit(snapshot)
+            self.display.draw()
+        return snapshot
+
+    async def follow(
+        self, snapshot: DebateSnapshot, steering: Steering | None, restore: Callable[[], None]
+    ) -> DebateSnapshot:
+        """Wait for the end of the debate. With keys a paused one is waited for, too: they may resume it."""
+        async with anyio.create_task_group() as tasks:
+            if steering:
+                tasks.start_soon(self.detach_when_left, steering, restore)
+            while True:
+                # Again after each wait: another process may have stopped it meanwhile.
+                self.manager.run_to_end(snapshot)
+                snapshot = await self.manager.follow(snapshot.id, wait=60)
+                if snapshot.status == "paused" and steering and not steering.has_left.is_set():
+                    self.display.on_commit(snapshot)
+                    steering.show_keys()
+                    await anyio.sleep(PAUSE_POLL_INTERVAL)
+                elif snapshot.status != "running":
+                    break
+            tasks.cancel_scope.cancel()
+        return snapshot
+
+    async def detach_when_left(self, steering: Steering, restore: Callable[[], None]) -> None:
+        await steering.has_left.wait()
+        if self.is_left and self.background:
+            restore()
+            self.display.detach()
+            self.background.leave()
+
+    async def redraw(self) -> None:
+        while True:
+            if self.background and self.background.is_orphaned:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+            self.display.draw()
+            await anyio.sleep(REDRAW_INTERVAL)
+
+
+async def run_and_display(
+    starter: DebateStarter,
+    display: LiveDisplay,
+    manager: DebateManager,
+    background: Background | None = None,
+) -> DebateSnapshot:
+    """Start a debate and show it until it ends, is paused, or waits for a turn and stdin has ended."""
+    manager.subscribe(display.on_commit)
+    display.find_loading = manager.find_loading
+    if display.has_board:  # streaming takes time for every piece
+        manager.subscribe_to_text(display.on_text)
+    snapshot = await starter(manager)
+    if background:
+        background.tell(snapshot.id.encode())
+    if snapshot.debate.version > 1:
+        display.continue_from(snapshot)
+    run = LiveRun(manager, display, background)
+    stdin = read_stdin()
+    while not snapshot.debate.ended:
+        snapshot = await run.watch(snapshot)
+        if snapshot.status != "waiting":
+            break
+        submitted = await submit_caller_turn(manager, snapshot, display.out, stdin)
+        if submitted is None:
+            break
+        snapshot = submitted
+    return snapshot
+
+
+async def read_stdin() -> AsyncIterator[str]:
+    """The lines of stdin. Without a thread: one that waits for a key would delay the exit."""
+    try:
+        stdin = sys.stdin.fileno()
+    except (OSError, ValueError, AttributeError):  # replaced by a program that runs commands in process
+        for line in sys.stdin or ():
+            yield line
+        return
+    piece, rest = b"x", b""
+    while piece:
+        with suppress(OSError, NotImplementedError):  # raised for a file, which is always readable
+            await anyio.wait_readable(stdin)
+        piece = os.read(stdin, 4096)
+        *lines, rest = (rest + piece).split(b"\n")
+        for whole in lines if piece else [rest]:
+            yield whole.decode("utf-8", "replace")
+
+
+async def read_paragraph(lines: AsyncIterator[str]) -> str:
+    """The lines up to an empty one or the last; "" if there are none."""
+    paragraph: list[str] = []
+    async for line in lines:
+        if line.strip():
+            paragraph.append(line.rstrip("\r\n"))
+        elif paragraph:
+            break
+    return "\n".join(paragraph)
+
+
+async def submit_caller_turn(
+    manager: DebateManager, snapshot: DebateSnapshot, out: Terminal, stdin: AsyncIterator[str]
+) -> DebateSnapshot | None:
+    """The debate with the awaited turn in it, as the person writes it; None if stdin ends before."""
+    turn = awaited_turns(snapshot.debate)[0]
+    out.print_line()
+    task = describe_task(turn)
+    out.print_wrapped(f"Your turn: {turn.speaker}, round {snapshot.debate.round} ({task})", style="bold")
+    for line in turn.prompt.rpartition(f"{TURN_HEADING}\n")[2].splitlines():
+        if line:
+            out.print_wrapped(line, "  ")
+    out.print_line("End it with an empty line.")
+    while text := await read_paragraph(stdin):
+        try:
+            snapshot, told = await manager.submit(snapshot.id, turn.speaker, text, actor=ACTOR)
+        except DebateError as error:
+            told = str(error)
+        if not told:
+            return snapshot
+        out.print_wrapped(told, "! ")
+    return None

@@ -1,0 +1,104 @@
+"""What the keys do to a debate: pause, note, conclude, leave."""
+
+from collections.abc import Callable
+
+import anyio
+
+from server.cli.live.display import LiveDisplay
+from server.cli.live.keyboard import BACKSPACE, CLEAR, ENTER, ESCAPE, Keyboard
+from server.cli.session import ACTOR
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.facts.errors import DebateError
+from server.debate.facts.text import clean_line
+from server.engine.debates import DebateManager
+
+MAX_NOTE_LENGTH = 2_000  # characters that can be typed
+SURE = "c again concludes: the verdict follows from what was said so far. Any other key goes on."
+
+
+class Steering:
+    """Reads keys while a debate is shown. `leave`: what q does; `leaving`: how that is told.
+
+    `runs`: whether this process goes on with a debate that a key resumes.
+    """
+
+    def __init__(
+        self,
+        manager: DebateManager,
+        display: LiveDisplay,
+        leave: Callable[[], None],
+        *,
+        leaving: str,
+        runs: bool,
+    ) -> None:
+        self.manager, self.display, self.leave, self.runs = manager, display, leave, runs
+        self.leaving = leaving
+        self.is_sure = False  # c was pressed once
+        self.has_left = anyio.Event()
+
+    async def read(self, keyboard: Keyboard) -> None:
+        """Do what the keys say until somebody leaves or the terminal is gone."""
+        self.show_keys()
+        async for keys in keyboard.read():
+            await self.press(keys)
+            if self.has_left.is_set():
+                return
+            self.show_keys()
+
+    def show_keys(self) -> None:
+        snapshot = self.display.snapshot
+        pause = "p go on" if snapshot and snapshot.debate.paused else "p pause"
+        self.display.keys = f"{pause}  n note  c conclude  q {self.leaving}"
+
+    async def press(self, keys: list[str]) -> None:
+        """One key, held down or not, or what was typed at once. A paste is text: outside of a note it does nothing."""
+        if self.display.note is not None:
+            for key in keys:
+                await self.edit(key)
+        elif len(set(keys)) == 1:
+            await self.choose(keys[0].lower())
+
+    async def choose(self, key: str) -> None:
+        was_sure, self.is_sure = self.is_sure, False
+        self.display.message = ""
+        if key == "q":
+            self.has_left.set()
+            self.leave()
+        elif key == "n":
+            self.display.note = ""
+        elif key == "c" and not was_sure:
+            self.is_sure, self.display.message = True, SURE
+        elif key == "c":
+            await self.intervene("conclude")
+        elif key == "p":
+            snapshot = self.display.snapshot
+            await self.intervene("resume" if snapshot and snapshot.debate.paused else "pause")
+
+    async def edit(self, key: str) -> None:
+        """A key while a note is typed."""
+        note = self.display.note or ""
+        if key == ENTER and note.strip():
+            self.display.note = None
+            await self.intervene("inject", note)
+        elif key in (ENTER, ESCAPE):
+            self.display.note = None
+        elif key == BACKSPACE:
+            self.display.note = note[:-1]
+        elif key == CLEAR:
+            self.display.note = ""
+        else:
+            self.display.note = (note + key)[:MAX_NOTE_LENGTH]
+
+    async def intervene(self, action: str, text: str = "") -> None:
+        if self.display.snapshot is None:
+            return
+        request = InterventionRequest(text=text)
+        try:
+            snapshot, effect = await self.manager.intervene(
+                self.display.snapshot.id, action, request, actor=ACTOR, run=self.runs
+            )
+        except DebateError as error:
+            effect = str(error)
+        else:
+            self.display.on_commit(snapshot)
+        self.display.message = clean_line(effect)

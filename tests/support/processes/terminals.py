@@ -1,0 +1,116 @@
+"""Programs in a terminal of their own, and what is on its screen."""
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from time import monotonic
+
+import pyte
+
+PATIENCE = 5  # seconds without a sign of life
+
+
+class TerminalProgram:
+    """A child whose stdin, stdout and stderr are a terminal. `written`: every byte that it wrote."""
+
+    def __init__(self, command: list[str], environ: Mapping[str, str], columns: int, lines: int) -> None:
+        self.screen = pyte.HistoryScreen(columns, lines, history=5_000, ratio=1.0)
+        self.stream = pyte.ByteStream(self.screen)
+        self.written = b""
+        self.heard_at = monotonic()
+        self.exit_code: int | None = None
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            os.execvpe(command[0], command, {**os.environ, **environ})  # noqa: S606  (a pty needs it)
+        self.resize(columns, lines)
+
+    def resize(self, columns: int, lines: int) -> None:
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.screen.resize(lines, columns)
+
+    def send(self, keys: str) -> None:
+        os.write(self.terminal, keys.encode())
+        self.heard_at = monotonic()
+
+    def read(self, seconds: float) -> bool:
+        """What it has written, waited for so long. False if its end of the terminal is closed."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return True
+        try:
+            piece = os.read(self.terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            return False
+        self.written += piece
+        self.heard_at = monotonic()
+        self.stream.feed(piece)
+        return bool(piece)
+
+    @property
+    def shown(self) -> str:
+        """The lines on the screen."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    @property
+    def whole(self) -> str:
+        """What scrolled off the screen, and the screen."""
+        above = (
+            "".join(cell.data for _, cell in sorted(line.items())).rstrip()
+            for line in self.screen.history.top
+        )
+        return "\n".join([*above, self.shown])
+
+    def wait_for(self, *texts: str) -> str:
+        """The screen when it shows all of these."""
+        while missing := [text for text in texts if text not in self.shown]:
+            is_open = self.read(0.05)
+            is_waiting = is_open and monotonic() < self.heard_at + PATIENCE
+            assert is_waiting or all(text in self.shown for text in texts), f"{missing} not in:\n{self.whole}"
+        return self.shown
+
+    def wait(self) -> int:
+        """Its exit code."""
+        self.heard_at = monotonic()
+        while self.exit_code is None:
+            assert monotonic() < self.heard_at + PATIENCE, f"it still runs:\n{self.shown}"
+            self.read(0.05)
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            if done:
+                self.exit_code = os.waitstatus_to_exitcode(status)
+        while select.select([self.terminal], [], [], 0)[0] and self.read(0):
+            pass
+        return self.exit_code
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether the terminal gives lines again, echoes, wraps, and shows its cursor."""
+        mode = termios.tcgetattr(self.terminal)[3]
+        gives_lines = mode & termios.ICANON and mode & termios.ECHO
+        return bool(gives_lines) and pyte.modes.DECAWM in self.screen.mode and not self.screen.cursor.hidden
+
+
+@contextmanager
+def open_terminal(
+    *arguments: str, database: str, columns: int = 100, lines: int = 30, through: str = "", **environ: str
+) -> Iterator[TerminalProgram]:
+    """Runs `counterpoint` with these arguments. `through`: a shell that waits for it."""
+    variables = {"COUNTERPOINT_DB": database, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environ}
+    command = [sys.executable, "-m", "counterpoint", *arguments]
+    if through:
+        command = [through, "-c", '"$@"; sleep 60', through, *command]
+    program = TerminalProgram(command, variables, columns, lines)
+    try:
+        yield program
+    finally:
+        if program.exit_code is None:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            os.waitpid(program.pid, 0)
+        os.close(program.terminal)
