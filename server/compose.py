@@ -11,6 +11,7 @@ from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import LEEWAY
 from server.engine.receipts import sign_when_ended
 from server.engine.recovery import Recovery
+from server.models.client import ClientTerms
 from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
 from server.models.prices import PriceTable
@@ -72,14 +73,20 @@ async def open_manager(
             windows=WindowTable(settings.windows),
             leeway=leeway,
             signer=Signer(settings.signing_key, settings.signing_key_file),
+            client_terms=ClientTerms(settings.client_timeout, settings.confirm_cost_usd),
         ) as manager,
         nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):
         manager.subscribe(partial(sign_when_ended, manager))
-        if recover and not opened.is_read_only and (age := settings.max_recovery_age_hours):
-            recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
-            manager.start_task(recovery.run)
+        if recover and not opened.is_read_only:
+            start_recovery(manager, settings)
         yield manager
+
+
+def start_recovery(manager: DebateManager, settings: Settings) -> None:
+    if age := settings.max_recovery_age_hours:
+        recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
+        manager.start_task(recovery.run)
 
 
 def prepare_hooks(settings: Settings, environ: Mapping[str, str]) -> OpenHooks:

@@ -143,6 +143,9 @@ class Settings(BaseModel):
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())
     ] = "WARNING"
     """Level of the log on stderr."""
+    client_timeout: float = Field(30, gt=0, le=600)
+    """Seconds that a client has for each turn of a seat whose model is [`client`](models.md#the-clients-own-model).
+    Default: `30`."""
     hooks: str = ""
     """Path of a YAML file with actions for events of debates; see [Hooks](hooks.md). Default: none."""
     mcp_servers: Annotated[dict[str, ResearchServer], BeforeValidator(parse_servers)] = Field(
@@ -161,6 +164,9 @@ class Settings(BaseModel):
     when it is reached. 0: no limit."""
     daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
     """Likewise in dollars, counting answers whose price is known. 0: no limit."""
+    confirm_cost_usd: Decimal = Field(Decimal(0), ge=0)
+    """Dollars: the person at the client is asked before a debate that may cost more, where the client offers
+    forms. 0: nobody is asked."""
     signing_key: str = Field("", repr=False)
     """The Ed25519 key that signs [receipts](receipts.md): PEM, base64 or hexadecimal. Default: one made on first
     use, in your configuration directory."""

@@ -192,6 +192,13 @@ BUILT: dict[str, str] = {
     "D7": (
         "crash recovery: unfinished debates are found at start and continued, within max_recovery_age_hours"
     ),
+    "N13": (
+        "progress, resource updates, completions, prompts, elicitation, paging, tasks extension, structured results"
+    ),
+    "N7": (
+        "four sources of turns: litellm models, the client's own model (sampling, both eras), the caller "
+        "(submit_turn), the embedded model"
+    ),
     "N10": (
         "hard budgets on calls, tokens, money and time; what it cost so far is always visible; estimate "
         "before the start"
@@ -273,11 +280,6 @@ BUILT: dict[str, str] = {
 
 PARTLY: dict[str, str] = {
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view; the MCP App comes later",
-    "N7": "litellm, embedded, scripted and the caller; the client's own model (sampling) comes later",
-    "N13": (
-        "progress, resource updates, completions, prompts, elicitation of positions and models, paging, the tasks "
-        "extension, structured results; other questions to a person come later"
-    ),
     "D12": (
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
         "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"

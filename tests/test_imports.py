@@ -67,6 +67,7 @@ ROOMS: dict[str, str] = {
     ),
     "models.fakes": "debate.facts debate.schemas models",
     "models.own": "models redaction",
+    "models.client": "debate.facts debate.rules models",
     "models.concurrency": "",
     "models.resilience": "models models.concurrency",
     "models.local": "models redaction",
@@ -74,8 +75,8 @@ ROOMS: dict[str, str] = {
     "models.providers": "debate.facts debate.rules http models models.prices models.resilience redaction",
     "models.windows": "debate.facts models models.fakes models.providers models.prices",
     "models.registry": (
-        "debate.facts debate.votes models models.fakes models.providers models.local models.own models.prices "
-        "models.resilience"
+        "debate.facts debate.votes models models.client models.fakes models.local models.own models.prices "
+        "models.providers models.resilience"
     ),
     "models.model_servers": "models.providers models.registry models.windows",
     "engine": "",
@@ -86,15 +87,17 @@ ROOMS: dict[str, str] = {
     ),
     "engine.model_calls": (
         "debate.documents debate.facts debate.prompts debate.replies debate.rules engine.turnstile models "
-        "models.registry redaction research"
+        "models.client models.registry redaction research"
     ),
-    "engine.runner": "debate.facts debate.rules engine.database engine.model_calls models redaction storage",
+    "engine.runner": (
+        "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"
+    ),
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
-    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner",
+    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner models.client",
     "engine.debates": (
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
-        "engine.runner models.model_servers models.prices models.registry models.windows redaction research "
-        "signing storage"
+        "engine.runner models.client models.model_servers models.prices models.registry models.windows "
+        "redaction research signing storage"
     ),
     "engine.receipts": (
         "debate.facts debate.records debate.views engine.database engine.debates settings signing"
@@ -115,8 +118,8 @@ ROOMS: dict[str, str] = {
     "startup": "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite",
     "compose": (
         "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
-        "models.fakes models.own models.prices models.providers models.registry models.resilience "
-        "models.windows redaction research settings signing startup storage"
+        "models.client models.fakes models.own models.prices models.providers models.registry "
+        "models.resilience models.windows redaction research settings signing startup storage"
     ),
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
@@ -131,13 +134,34 @@ ROOMS: dict[str, str] = {
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates redaction "
         "web.page web.sources"
     ),
-    "tools": (
-        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates "
-        "engine.queries engine.runner models.registry redaction"
+    "tools": "",
+    "tools.listing": "",
+    "tools.tool": (
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.runner "
+        "tools.listing"
     ),
+    "tools.asking": (
+        "debate.commands debate.facts debate.rules debate.views engine.database models models.client "
+        "models.registry tools.tool"
+    ),
+    "tools.hints": "debate.commands debate.facts debate.rules debate.views",
+    "tools.fitting": "debate.views",
+    "tools.results": (
+        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.registry "
+        "tools.fitting tools.hints"
+    ),
+    "tools.pages": "debate.facts debate.views engine.debates tools.fitting tools.results",
+    "tools.texts": "debate.facts debate.views engine.queries tools.results",
+    "tools.debates": (
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
+        "models.client models.registry redaction tools.asking tools.hints tools.listing tools.pages "
+        "tools.results tools.texts tools.tool"
+    ),
+    "tools.schemas": "tools.tool",
     "mcp": (
-        "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.own "
-        "models.providers redaction settings startup storage tools"
+        "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
+        "models.own models.providers redaction settings startup storage tools.debates tools.hints "
+        "tools.listing tools.results tools.texts tools.tool"
     ),
     "client_configs": "debate.facts settings",
     "cli": "",
@@ -207,7 +231,6 @@ LIBRARIES: dict[str, str] = {
     "engine.transfer": "pydantic",
     "evaluation": "anyio",
     "hooks": "anyio httpx2 pydantic yaml",
-    "tools": "anyio mcp pydantic",
     "web.site": "anyio pydantic starlette uvicorn",
     "mcp": "anyio mcp pydantic",
     "cli.terminal": "rich",
@@ -218,6 +241,13 @@ LIBRARIES: dict[str, str] = {
     "cli.main": "click",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
     "counterpoint": "inspect_ai",
+    "tools.asking": "anyio mcp pydantic",
+    "tools.debates": "anyio mcp pydantic",
+    "tools.fitting": "pydantic",
+    "tools.listing": "mcp pydantic",
+    "tools.results": "mcp pydantic",
+    "tools.schemas": "mcp",
+    "tools.tool": "mcp pydantic",
 }
 """The libraries of each room; a room that is not here has none."""
 

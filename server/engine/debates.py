@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import anyio
 from anyio import to_thread
@@ -32,12 +32,12 @@ from server.debate.rules.decide import next_round
 from server.debate.rules.seats import find_models, find_officers
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
-from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import Leases
 from server.engine.database.store import DebateSnapshot, DebateStore, OnCommit
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
+from server.models.client import DEFAULT_TERMS, NOBODY, ClientTerms, Guest
 from server.models.model_servers import choose_models
 from server.models.prices import PriceTable
 from server.models.registry import ModelRegistry
@@ -45,7 +45,7 @@ from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
 from server.signing import Signer
-from storage.journal import Journal, StreamListing
+from storage.journal import Journal
 
 
 def utc_now() -> datetime:
@@ -81,6 +81,7 @@ class DebateManager:
         daily_limits: DailyLimits = NO_LIMITS,
         leeway: float = LEEWAY,
         signer: Signer | None = None,
+        client_terms: ClientTerms = DEFAULT_TERMS,
     ) -> None:
         """`configured_models` (if empty, the API keys in `environ` decide) and `effort`: for debates that name none."""
         self.environ, self.clock = environ, clock
@@ -89,13 +90,18 @@ class DebateManager:
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
         self.owner = self.leases.owner  # names this process in leases and claims
         self.store = DebateStore(journal, clock, signer)
-        self.load, self.adopt = self.store.load, self.store.adopt
+        self.load, self.adopt, self.find = self.store.load, self.store.adopt, self.store.find
+        self.find_by_prefix, self.find_changes = self.store.find_by_prefix, self.store.find_changes
+        self.client_terms = client_terms
         self._journal, self._models = journal, models
         self._prices, self._windows = prices or PriceTable(), windows or WindowTable()
         self._open_debate = partial(open_debate, find_price=self._prices.find_price, effort=effort)
         self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
         self.research = research or Research({})
-        self._held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
+        self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
+        self.asked: set[tuple[str, str]] = (
+            set()
+        )  # (debate id, key of a call) of turns that a person was asked for
         self._text_listeners: list[OnDebateText] = []
         self._before_steps: list[BeforeStep] = []
         self._task_group = anyio.create_task_group()
@@ -107,6 +113,7 @@ class DebateManager:
         )
         self._driver = driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
+        self.clients, self.attend = driver.clients, driver.attend
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     async def __aenter__(self) -> Self:
@@ -128,6 +135,7 @@ class DebateManager:
         code: CallerCode = NO_CODE,
         hold: bool = False,
         joins: repeats.Joins = False,
+        guest: Guest = NOBODY,
     ) -> DebateSnapshot:
         """Open a debate, have its positions named, and run it if `request.run` is set.
 
@@ -140,12 +148,12 @@ class DebateManager:
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
         setup = await to_thread.run_sync(build) if is_slow else build()
         asked = repeats.build_asked(joins, start=request)
-        return await self._create(setup, (), actor, code, asked, hold=hold)
+        return await self._create(setup, (), actor, code, asked, guest, hold=hold)
 
     async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
         """The debate of an earlier request: run to its end, or as far as naming its positions."""
         snapshot = await self._load_current(debate_id)
-        if debate_id not in self._held:
+        if debate_id not in self.held:
             if run:
                 self.run_to_end(snapshot)
             elif snapshot.debate.setup.needs_framing and snapshot.status == "running":
@@ -154,7 +162,7 @@ class DebateManager:
 
     def release(self, debate_id: str) -> None:
         """End the hold of a debate that was started with `hold`."""
-        if held := self._held.pop(debate_id, None):
+        if held := self.held.pop(debate_id, None):
             held.set()
 
     async def wait_for_positions(
@@ -183,13 +191,14 @@ class DebateManager:
         actor: str,
         code: CallerCode = NO_CODE,
         joins: repeats.Joins = False,
+        guest: Guest = NOBODY,
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._prices.find_price)
         asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
-        return await self._create(setup, inherited, actor, code, asked)
+        return await self._create(setup, inherited, actor, code, asked, guest)
 
     async def _create(
         self,
@@ -198,6 +207,7 @@ class DebateManager:
         actor: str,
         code: CallerCode,
         asked: repeats.Asked | None,
+        guest: Guest,
         *,
         hold: bool = False,
     ) -> DebateSnapshot:
@@ -214,12 +224,15 @@ class DebateManager:
         for debater in setup.debaters:
             self.research.check(debater.tools, for_debater=True)
         setup = add_windows(setup, await self._windows.find((*names, *setup.fallback_models)))
+        await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor, asked)
         if code:
             self._driver.code[snapshot.id] = code
+        if guest.client:
+            self.attend(snapshot.id, guest.client)
         if hold and setup.needs_framing:
-            self._held[snapshot.id] = anyio.Event()
+            self.held[snapshot.id] = anyio.Event()
         elif setup.run:
             self._driver.ensure_running(snapshot, TO_END, is_new=True)
         if setup.needs_framing:
@@ -244,7 +257,7 @@ class DebateManager:
         following = next_round(snapshot.debate)
         problem = f"Round {expected_round} cannot run yet: pass round={following}, the next one."
         require(expected_round <= following, problem)
-        if snapshot.debate.paused or 0 < expected_round < following or snapshot.status == "waiting":
+        if 0 < expected_round < following or not self._driver.can_run(snapshot):
             return snapshot
         snapshot = await self.adopt(debate_id)
         run = self._driver.ensure_running(snapshot, following)
@@ -253,12 +266,14 @@ class DebateManager:
     async def follow(self, debate_id: str, *, wait: float, on_change: OnChange = None) -> DebateSnapshot:
         """Wait while this or another process runs the debate."""
         until = anyio.current_time() + wait
-        if held := self._held.get(debate_id):
+        if held := self.held.get(debate_id):
             with anyio.move_on_after(wait):
                 await held.wait()
         wait = max(until - anyio.current_time(), 0)
         run = self._driver.find_run_to_end(debate_id)
         snapshot = run.snapshot if run else await self._load_current(debate_id)
+        if snapshot.status == "waiting" and self._driver.can_run(snapshot):  # of a round that is stepped
+            self._driver.ensure_running(snapshot, snapshot.debate.round)
         if run := self._driver.runs.get(debate_id):
             return await self._driver.wait(run, wait, on_change)
         return await self._driver.wait_for_other_process(snapshot, wait, on_change)
@@ -266,7 +281,7 @@ class DebateManager:
     def run_to_end(self, snapshot: DebateSnapshot) -> None:
         """Run a debate to its end, even one that was opened to be stepped, unless it waits for somebody."""
         self.release(snapshot.id)
-        if snapshot.status == "running" and not self._journal.is_read_only:
+        if self._driver.can_run(snapshot) and not self._journal.is_read_only:
             self._driver.ensure_running(snapshot, TO_END)
 
     async def submit(
@@ -289,7 +304,7 @@ class DebateManager:
             return repeated or Intervention((build_submission(current.debate, speaker, text, actor),), "")
 
         snapshot, told = await self._record_with_retry(await self.adopt(debate_id), submit, actor)
-        if snapshot.status != "running":
+        if not self._driver.can_run(snapshot):
             return snapshot, told
         through_round = TO_END if snapshot.is_unattended else snapshot.debate.round
         run = self._driver.ensure_running(snapshot, through_round)
@@ -332,21 +347,6 @@ class DebateManager:
         """Whether this or another process runs the debate now."""
         return self.is_working(debate_id) or debate_id in await self.find_runs()
 
-    async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
-        """Rows of lists and searches, newest first; filters as in `Journal.find`."""
-        with translate_storage_errors():
-            return await self._journal.find(query, **filters)
-
-    async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
-        """Ids that begin so, in order of the alphabet."""
-        with translate_storage_errors():
-            return await self._journal.find_by_prefix(prefix, limit=limit)
-
-    async def find_changes(self, position: int) -> tuple[int, list[str]]:
-        """(position, ids of debates written to since), by any process; -1 only asks for the position."""
-        with translate_storage_errors():
-            return await self._journal.find_changes(position)
-
     async def watch_states(self, debate_id: str) -> AsyncGenerator[DebateSnapshot]:
         """The debate, and each later state of it, by whichever process, until it has ended."""
         async with aclosing(self._driver.watch_states(await self.load(debate_id))) as states:
@@ -383,7 +383,7 @@ class DebateManager:
     async def _load_current(self, debate_id: str) -> DebateSnapshot:
         """The debate, resumed if its pause is over, and running if it runs unattended."""
         snapshot = await self.store.resume_if_due(await self.load(debate_id))
-        if snapshot.is_unattended and debate_id not in self._held:
+        if snapshot.is_unattended and debate_id not in self.held:
             self.run_to_end(snapshot)
         return snapshot
 

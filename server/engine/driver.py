@@ -12,11 +12,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
+from server.debate.rules.decide import awaits_client
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
 from server.engine.database.presence import DatabasePresence
 from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.mirrors import MirrorHolder
 from server.engine.runner import TO_END, Run, Runner, has_reached
+from server.models.client import ClientModel
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
 PROGRESS_INTERVAL = 5.0  # seconds between progress reports without news: clients abandon silent requests
@@ -35,6 +37,7 @@ class DebateDriver:
         self.mirrors = MirrorHolder(store, runner.compute_elapsed, self.ensure_running)
         self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
         self.failures: dict[str, Exception] = {}  # what ended the last run of a debate, if something did
+        self.clients: dict[str, ClientModel] = {}  # by debate id: those that wait for it, or have done so
         self.run_added = anyio.Event()
         self.presence = DatabasePresence(store.journal, self.stop_all)
         self.presence.loss_listeners.append(self.notify_all)
@@ -55,10 +58,25 @@ class DebateDriver:
             return run
         self.failures.pop(snapshot.id, None)
         run = Run(snapshot, through_round, self.code.get(snapshot.id, NO_CODE))
+        run.client = self.clients.get(snapshot.id)
         self.runs[snapshot.id] = run
         self.task_group.start_soon(self.drive, run, is_new)
         self.run_added.set()
         return run
+
+    def attend(self, debate_id: str, client: ClientModel) -> None:
+        """Have the model of a client answer for the seats of a debate that want one, as long as it is lent."""
+        self.clients[debate_id] = client
+        if run := self.runs.get(debate_id):
+            run.client = client
+            run.wake()
+
+    def can_run(self, snapshot: DebateSnapshot) -> bool:
+        """Whether a debate goes on without anybody's turn, those of clients' models apart that are lent now."""
+        if snapshot.status != "waiting":
+            return snapshot.status == "running"
+        client = self.clients.get(snapshot.id)
+        return client is not None and client.is_lent and awaits_client(snapshot.debate)
 
     def find_run_to_end(self, debate_id: str) -> Run | None:
         """The run of this debate, if it is under way and goes on to the end: what it knows is current."""
@@ -115,6 +133,7 @@ class DebateDriver:
             del self.runs[debate_id]
             if run.snapshot.debate.ended:
                 self.code.pop(debate_id, None)
+                self.clients.pop(debate_id, None)
             run.done = True
             run.notify()
             with anyio.move_on_after(2, shield=True):
@@ -192,7 +211,7 @@ class DebateDriver:
         """Watch a debate for at most so many seconds while another process runs it; never takes it over."""
         version, report_at, own = 0, 0.0, self.leases.owner
         with anyio.move_on_after(seconds):
-            while snapshot.status == "running":
+            while snapshot.status == "running" or awaits_client(snapshot.debate):
                 if (await self.leases.find_owners()).get(snapshot.id, own) == own:
                     break
                 if on_change and (snapshot.debate.version != version or anyio.current_time() >= report_at):

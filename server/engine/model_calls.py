@@ -19,7 +19,7 @@ from pydantic_core import to_json
 
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
-from server.debate.facts.config import Debater
+from server.debate.facts.config import CLIENT, Debater
 from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import Prompt, render
@@ -30,7 +30,8 @@ from server.debate.rules.decide import Call
 from server.debate.rules.seats import find_models, find_own_models, find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.engine.turnstile import Turnstile
-from server.models import ModelError, OnText, Request
+from server.models import Model, ModelError, OnText, Reply, Request
+from server.models.client import WithdrawnError
 from server.models.registry import ModelRegistry
 from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
 from server.research import Research
@@ -68,15 +69,34 @@ class ModelCaller:
         return self.models.find_loading(list_models(debate))
 
     async def call(
-        self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None = None
-    ) -> Event:
-        """The event that results from a call, without secrets. Raises nothing."""
+        self,
+        debate: Debate,
+        call: Call,
+        max_attempts: int,
+        deadline: Deadline,
+        on_text: OnText | None = None,
+        client: Model | None = None,
+    ) -> Event | None:
+        """The event that results from a call, without secrets; None where nobody was asked. Raises nothing.
+
+        `client`: the client's own model, if it can be asked.
+        """
         watcher = withhold_secrets(on_text) if on_text else None
-        event = await self.find_event(debate, call, max_attempts, deadline, watcher)
+        model = client if call.model == CLIENT and client else None
+        try:
+            event = await self.find_event(debate, call, max_attempts, deadline, watcher, model)
+        except WithdrawnError:
+            return None
         return redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
 
     async def find_event(
-        self, debate: Debate, call: Call, max_attempts: int, deadline: Deadline, on_text: OnText | None
+        self,
+        debate: Debate,
+        call: Call,
+        max_attempts: int,
+        deadline: Deadline,
+        on_text: OnText | None,
+        model: Model | None,
     ) -> Event:
         debater = find_debater(debate, call)
         own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
@@ -84,7 +104,9 @@ class ModelCaller:
         attempts = 1
         with anyio.move_on_after(deadline.seconds_left):
             try:
-                return await self.send_request(debate, call, max_attempts, seconds, on_text)
+                return await self.send_request(debate, call, max_attempts, seconds, on_text, model)
+            except WithdrawnError:
+                raise
             except ModelError as error:
                 failure = build_failure(call, error.cause, error.detail, attempts=error.attempts)
             except TimeoutError:
@@ -105,7 +127,13 @@ class ModelCaller:
         return build_failure(call, "late", detail, attempts=attempts)
 
     async def send_request(
-        self, debate: Debate, call: Call, max_attempts: int, timeout_seconds: float, on_text: OnText | None
+        self,
+        debate: Debate,
+        call: Call,
+        max_attempts: int,
+        timeout_seconds: float,
+        on_text: OnText | None,
+        model: Model | None,
     ) -> Event:
         if long := [each.text for each in debate.setup.documents if len(each.text) > MAX_QUICK_LENGTH]:
             await to_thread.run_sync(prepare_documents, long)
@@ -115,7 +143,8 @@ class ModelCaller:
         )
         slot = (call.seat, call.round, call.slot_index)
         batches = sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
-        servers = find_tools(debate.setup, call.seat, call.task) if batches < MAX_LOOKUP_BATCHES else ()
+        may_look_up = batches < MAX_LOOKUP_BATCHES and call.model != CLIENT  # which calls no functions
+        servers = find_tools(debate.setup, call.seat, call.task) if may_look_up else ()
         offered = await self.research.list_functions(servers) if servers else ()
         if not batches and (problems := self.research.find_problems(servers)):
             lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
@@ -134,7 +163,7 @@ class ModelCaller:
         # For models that do not respect their timeout.
         longest = self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
         with anyio.move_on_after(longest) as limit:
-            reply = await self.models.get(call.model).reply(request, on_text)
+            reply = await (model or self.models.get(call.model)).reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
         await self.turnstile.enter()
@@ -144,11 +173,16 @@ class ModelCaller:
         if wanted:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
-        is_slow = len(reply.text) > MAX_QUICK_LENGTH or (
-            call.task == "deliverable" and debate.setup.output_schema
-        )
-        read = partial(interpret, debate, call, reply)
-        return await to_thread.run_sync(read, abandon_on_cancel=True) if is_slow else read()
+        return await read_reply(debate, call, reply)
+
+
+async def read_reply(debate: Debate, call: Call, reply: Reply) -> Event:
+    """The event of a reply, read in a thread where that takes long."""
+    is_checked = call.task == "deliverable" and debate.setup.output_schema
+    read = partial(interpret, debate, call, reply)
+    if len(reply.text) > MAX_QUICK_LENGTH or is_checked:
+        return await to_thread.run_sync(read, abandon_on_cancel=True)
+    return read()
 
 
 def prepare_documents(texts: list[str]) -> None:

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import chain, repeat
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, PromptsComputed, Resumed
 from server.debate.facts.state import Debate
@@ -24,7 +25,9 @@ from server.debate.rules.decide import (
     Ask,
     Call,
     Record,
+    Step,
     acceptable_slots,
+    awaits_client,
     decide,
     is_round_over,
 )
@@ -35,11 +38,15 @@ from server.engine.database.leases import LeaseLostError
 from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.model_calls import ModelCaller
 from server.models import MAX_ATTEMPTS
+from server.models.client import ClientModel
 from server.redaction import redact_model
 from storage.journal import Amount
 
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated, unless it is a ballot. Must not raise or block."""
+
+Result = tuple[Call, Event | None]
+"""A call, and what came of it; None where nobody was asked."""
 
 BeforeStep = Callable[[str], Awaitable[None]]
 """Awaited with the id of a debate before each of its steps. Must not raise."""
@@ -47,6 +54,10 @@ BeforeStep = Callable[[str], Awaitable[None]]
 TO_END = math.inf  # the round through which a debate is run that runs to its end
 RESERVATION_POLL_INTERVAL = 0.2  # seconds between looks at what other processes have reserved
 RECORD_RETRY_DELAYS = (0.5, 1.0, 2.0)  # seconds; the last one repeats while the database cannot be written
+
+
+def do_nothing() -> None:
+    pass
 
 
 @dataclass(slots=True)
@@ -63,6 +74,8 @@ class Run:
     done: bool = False
     error: Exception | None = None
     trouble: Exception | None = None  # why answers cannot be recorded now
+    client: ClientModel | None = None  # the model of a client that waits for the debate, or has done so
+    wake: Callable[[], None] = do_nothing  # have it look for what can be asked now
 
     def update(self, snapshot: DebateSnapshot) -> None:
         """Take a newer state; older ones may arrive late and are dropped."""
@@ -77,8 +90,13 @@ class Run:
     @property
     def is_finished(self) -> bool:
         """Whether the debate is as far as requested, or waits for somebody."""
-        reached = has_reached(self.snapshot.debate, self.through_round)
-        return reached or self.snapshot.status in ("paused", "waiting")
+        reached, found = has_reached(self.snapshot.debate, self.through_round), self.snapshot.status
+        return reached or found == "paused" or (found == "waiting" and not self.asks_client)
+
+    @property
+    def asks_client(self) -> bool:
+        """Whether answers of a client's own model are due, and one can be asked."""
+        return self.client is not None and self.client.is_lent and awaits_client(self.snapshot.debate)
 
 
 @dataclass
@@ -112,7 +130,8 @@ class Runner:
             for before_step in self.before_steps:
                 await before_step(run.snapshot.id)
                 run.update(await self.store.refresh(run.snapshot))
-            step = decide(run.snapshot.debate, run.code, self.compute_elapsed(run))
+            elapsed = self.compute_elapsed(run)
+            step = decide(run.snapshot.debate, run.code, elapsed, asks_client=run.asks_client)
             if isinstance(step, Record):
                 events = [redact_model(e) if isinstance(e, PromptsComputed) else e for e in step.events]
                 run.update(await self.store.record(run.snapshot, events))
@@ -144,7 +163,7 @@ class Runner:
         A seat whose reply could not be used is called again without waiting for the others. Returns whether any
         call was made: the day's budget may allow none.
         """
-        send, receive = anyio.create_memory_object_stream[tuple[Call, Event]](math.inf)
+        send, receive = anyio.create_memory_object_stream[Result | None](math.inf)
         in_flight: dict[tuple[str, int], Amount] = {}  # what is reserved, by slot
         has_called = False
 
@@ -155,15 +174,16 @@ class Runner:
                 raise LeaseLostError
             is_streamed = self.text_listeners and call.task != "ballot"  # which is private
             on_text = partial(self.send_text, snapshot.id, call.seat) if is_streamed else None
-            answer = await self.model_caller.call(snapshot.debate, call, attempts, deadline, on_text)
+            debate, client = snapshot.debate, run.client
+            answer = await self.model_caller.call(debate, call, attempts, deadline, on_text, client)
             await send.send((call, answer))
 
         await self.model_caller.turnstile.enter()
         try:
             async with anyio.create_task_group() as calls, send, receive:
+                run.wake = partial(send.send_nowait, None)
                 while True:
-                    snapshot = run.snapshot
-                    step = decide(snapshot.debate, elapsed=self.compute_elapsed(run))
+                    snapshot, step = run.snapshot, self.find_calls(run)
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
                     # Without a database they are waited for, too: it may come back.
                     is_held = in_flight and (snapshot.debate.is_concluding or self.store.is_lost())
@@ -176,17 +196,29 @@ class Runner:
                     if not in_flight:
                         break
                     has_called = True
-                    results = [await receive.receive()]
-                    await self.model_caller.turnstile.enter()  # meanwhile others arrive: one write for all
-                    while receive.statistics().current_buffer_used:
-                        results.append(receive.receive_nowait())
+                    results = await self.receive_results(receive)
                     for call, _ in results:
                         del in_flight[call.slot_key]
                     await self.record_answers(run, results, in_flight.values())
                     self.daily_budget.announce_release()
         except ExceptionGroup as group:  # the first error stops the others
             raise group.exceptions[0] from None
+        finally:
+            run.wake = do_nothing
         return has_called
+
+    def find_calls(self, run: Run) -> Step:
+        """The next step, as long as it needs no code of the caller."""
+        elapsed = self.compute_elapsed(run)
+        return decide(run.snapshot.debate, elapsed=elapsed, asks_client=run.asks_client)
+
+    async def receive_results(self, receive: MemoryObjectReceiveStream[Result | None]) -> list[Result]:
+        """The next result, and those that arrived meanwhile: one write for all. None is a reason to look again."""
+        received = [await receive.receive()]
+        await self.model_caller.turnstile.enter()
+        while receive.statistics().current_buffer_used:
+            received.append(receive.receive_nowait())
+        return [result for result in received if result]
 
     async def reserve_calls(
         self, snapshot: DebateSnapshot, calls: Sequence[Call], limit: int
@@ -213,7 +245,7 @@ class Runner:
         return chosen
 
     async def record_answers(
-        self, run: Run, results: Sequence[tuple[Call, Event]], in_flight: Collection[Amount]
+        self, run: Run, results: Sequence[Result], in_flight: Collection[Amount]
     ) -> None:
         """Record answers that arrived together, as far as the debate still accepts them.
 
@@ -229,7 +261,7 @@ class Runner:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
             debate = run.snapshot.debate
             accepted = {(debate.round, slot.key) for slot in acceptable_slots(debate)}
-            events = [event for call, event in results if (call.round, call.slot_key) in accepted]
+            events = [event for call, event in results if event and (call.round, call.slot_key) in accepted]
             if not events:
                 await self.daily_budget.settle(run.snapshot.id, reserved)
                 return

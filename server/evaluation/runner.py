@@ -10,7 +10,7 @@ import anyio
 from server.debate.commands.effort import Estimate, estimate
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.open import open_debate
-from server.debate.facts.config import CALLER, Limits, Price, check_prices_known
+from server.debate.facts.config import AWAITED, Limits, Price, check_prices_known
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import compute_spending
@@ -80,7 +80,9 @@ class Evaluation:
         check_formats(self.plan.formats)
         models = (*self.plan.models, *self.plan.judges)
         require(
-            CALLER not in models, f"{CALLER} is no model that could be asked again and again: leave it out."
+            AWAITED.isdisjoint(models),
+            "What waits for a client is no model that could be asked again and again: leave out "
+            f"{', '.join(sorted(AWAITED))}.",
         )
         await self.manager.check_models(models)
         if self.budget.cost_usd:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from server.debate.facts.config import CALLER, Price
+from server.debate.facts.config import WRITTEN, Price
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.models.fakes.scripted import is_scripted
@@ -38,7 +38,7 @@ class PriceTable:
             return self.own_prices[name]
         if (inner := unwrap_faulty_name(name)) != name:  # faults change no price
             return self.find_price(inner).model_copy(update={"model": name})
-        if name in (CALLER, "local") or is_scripted(name):
+        if name in (*WRITTEN, "local") or is_scripted(name):
             return Price(model=name, input="0", output="0")
         row = find_row(name)
         found = (row.get("input_cost_per_token"), row.get("output_cost_per_token"))

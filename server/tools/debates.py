@@ -10,18 +10,25 @@ from pydantic import BeforeValidator, Field
 
 from server.debate.commands import formats, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.config import CLIENT
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import quote_inline
 from server.debate.rules.decide import next_round
+from server.debate.rules.seats import uses_client
 from server.debate.views import catalog
 from server.engine import queries
 from server.engine.database.repeats import TwinError
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.models.client import NO_CLIENT
 from server.models.registry import NoModelError
 from server.redaction import MODEL_FIELDS, redact_model
-from server.tools import model_choice, pages, positions, results, texts
-from server.tools.elicitation import can_ask
+from server.tools import pages, results, texts
+from server.tools.asking import model_choice, positions
+from server.tools.asking.elicitation import AskFirst, can_ask, read_state
+from server.tools.asking.sampling import offers_sampling
+from server.tools.asking.spending import CallingGuest
+from server.tools.asking.waiting import Waiting, build_client, wait
 from server.tools.hints import suggest_after_list
 from server.tools.listing import load_listed_tools
 from server.tools.results import SCHEME
@@ -52,6 +59,15 @@ Again = Annotated[bool, Field(description="Not the one this call began")]
 WaitSeconds = Annotated[int, Field(ge=0, le=600)]
 
 
+def watch(call: ToolCall, debate_id: str) -> Waiting:
+    """Wait for a debate as far as it runs."""
+
+    async def wait_for_debate(seconds: float) -> DebateSnapshot:
+        return await call.manager.follow(debate_id, wait=seconds, on_change=call.report)
+
+    return wait_for_debate
+
+
 async def build_step(
     call: ToolCall,
     snapshot: DebateSnapshot,
@@ -66,13 +82,22 @@ async def build_step(
 
 
 async def follow(
-    call: ToolCall, debate_id: str, wait: float, *, joined: bool, is_polled: bool
-) -> CallToolResult | BegunRun:
-    """What a debate that runs has come to after so many seconds; with `is_polled`, that it runs, to those who poll."""
-    is_polled = is_polled and call.is_polled
-    snapshot = await call.manager.follow(debate_id, wait=0 if is_polled else wait, on_change=call.report)
-    begun = BegunRun(snapshot, call.params.name, 0, joined, asks=can_ask(call))
-    return begun if is_polled and not begun.is_over else await build_step(call, snapshot, joined=joined)
+    call: ToolCall, snapshot: DebateSnapshot, deadline: float, *, joined: bool, is_polled: bool
+) -> ToolOutput:
+    """What a debate that runs has come to by then, or what the client is asked; that it runs, to those who poll."""
+    watching = watch(call, snapshot.id)
+    if is_polled and call.is_polled and not uses_client(snapshot.debate):
+        return await begin(call, await watching(0), 0, joined=joined)
+    found = await wait(call, snapshot, deadline, watching)
+    return found if isinstance(found, InputRequiredResult) else await build_step(call, found, joined=joined)
+
+
+async def begin(
+    call: ToolCall, snapshot: DebateSnapshot, through_round: int, *, joined: bool = False
+) -> ToolOutput:
+    """That a debate runs, for a client that polls; its result if that is there. `through_round`: 0: to its end."""
+    begun = BegunRun(snapshot, call.params.name, through_round, joined, asks=can_ask(call))
+    return await build_step(call, snapshot, through_round, joined=joined) if begun.is_over else begun
 
 
 class StartDebate(ToolArguments, requests.DebateRequest):
@@ -84,17 +109,18 @@ class StartDebate(ToolArguments, requests.DebateRequest):
 
     async def execute(self, call: ToolCall) -> ToolOutput:
         deadline, joined = anyio.current_time() + self.wait_seconds, False
-        found: DebateSnapshot | InputRequiredResult | None = await positions.find_answered(call, self)
+        found = await positions.find_begun(call, self, deadline)
         try:
             found = found or await self._start(call, deadline)
         except TwinError as twin:
             found, joined = await positions.join(call, twin.debate_id, deadline, run=self.run), True
+        except AskFirst as first:
+            return first.question
         if isinstance(found, InputRequiredResult):
             return found
         if not self.run:
             return await build_step(call, found, joined=joined)
-        wait = max(deadline - anyio.current_time(), 0)
-        return await follow(call, found.id, wait, joined=joined, is_polled=self.wait_seconds > 0)
+        return await follow(call, found, deadline, joined=joined, is_polled=self.wait_seconds > 0)
 
     async def _start(self, call: ToolCall, deadline: float) -> DebateSnapshot | InputRequiredResult:
         joins = not self.again
@@ -117,18 +143,28 @@ class ForkDebate(ToolArguments):
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        parent, at_round, run, joined = self.debate_id, self.at_round, self.changes.run, False
+        deadline, joined = anyio.current_time() + self.wait_seconds, False
         try:
-            snapshot = await call.manager.fork(
-                parent, at_round, self.changes, actor=call.actor, joins=not self.again
-            )
+            snapshot = await self._find_begun(call) or await self._fork(call, deadline)
         except TwinError as twin:
-            snapshot, joined = await call.manager.join(twin.debate_id, run=run), True
-        if not run:
+            snapshot, joined = await call.manager.join(twin.debate_id, run=self.changes.run), True
+        except AskFirst as first:
+            return first.question
+        if not self.changes.run:
             return await build_step(call, snapshot, joined=joined)
-        return await follow(
-            call, snapshot.id, self.wait_seconds, joined=joined, is_polled=self.wait_seconds > 0
+        return await follow(call, snapshot, deadline, joined=joined, is_polled=self.wait_seconds > 0)
+
+    async def _fork(self, call: ToolCall, deadline: float) -> DebateSnapshot:
+        guest = CallingGuest(build_client(call), call=call, deadline=deadline)
+        return await call.manager.fork(
+            self.debate_id, self.at_round, self.changes, actor=call.actor, joins=not self.again, guest=guest
         )
+
+    async def _find_begun(self, call: ToolCall) -> DebateSnapshot | None:
+        """The fork that this call has opened before it asked the client."""
+        state = read_state(call)
+        found = await call.manager.load(state.debate_id) if state and state.debate_id else None
+        return found if found and found.debate.setup.forked_from == self.debate_id else None
 
 
 class StepRound(ToolArguments):
@@ -139,15 +175,20 @@ class StepRound(ToolArguments):
     wait_seconds: WaitSeconds = 45
 
     async def execute(self, call: ToolCall) -> ToolOutput:
-        is_polled, expected = call.is_polled and self.wait_seconds > 0, self.round
-        if is_polled and not expected:
-            expected = next_round((await call.manager.load(self.debate_id)).debate)
-        wait = 0 if is_polled else self.wait_seconds
-        snapshot = await call.manager.step(
-            self.debate_id, expected_round=expected, wait=wait, on_change=call.report
-        )
-        begun = BegunRun(snapshot, call.params.name, expected, joined=False, asks=can_ask(call))
-        return begun if is_polled and not begun.is_over else await build_step(call, snapshot, self.round)
+        snapshot, state = await call.manager.load(self.debate_id), read_state(call)
+        is_repeated = state is not None and state.debate_id == snapshot.id
+        number = self.round or (state.round if state and is_repeated else 0) or next_round(snapshot.debate)
+
+        async def step(seconds: float) -> DebateSnapshot:
+            return await call.manager.step(
+                self.debate_id, expected_round=number, wait=seconds, on_change=call.report
+            )
+
+        if call.is_polled and self.wait_seconds > 0 and not uses_client(snapshot.debate):
+            return await begin(call, await step(0), number)
+        deadline = anyio.current_time() + self.wait_seconds
+        found = await wait(call, snapshot, deadline, step, number)
+        return found if isinstance(found, InputRequiredResult) else await build_step(call, found, self.round)
 
 
 class SubmitTurn(ToolArguments):
@@ -158,12 +199,17 @@ class SubmitTurn(ToolArguments):
     text: str
     wait_seconds: WaitSeconds = 45
 
-    async def execute(self, call: ToolCall) -> CallToolResult:
-        turn, wait = (self.debate_id, self.speaker, self.text), self.wait_seconds
-        snapshot, effect = await call.manager.submit(
-            *turn, actor=call.actor, wait=wait, on_change=call.report
-        )
-        step = await results.build_step_result(call.manager, snapshot, call.params.name)
+    async def execute(self, call: ToolCall) -> ToolOutput:
+        deadline, effect, state = anyio.current_time() + self.wait_seconds, "", read_state(call)
+        if state and state.debate_id == self.debate_id:
+            snapshot = await call.manager.load(self.debate_id)
+        else:
+            turn = (self.debate_id, self.speaker, self.text)
+            snapshot, effect = await call.manager.submit(*turn, actor=call.actor)
+        found = await wait(call, snapshot, deadline, watch(call, snapshot.id))
+        if isinstance(found, InputRequiredResult):
+            return found
+        step = await results.build_step_result(call.manager, found, call.params.name)
         return results.build_tool_result(
             results.TurnResult(**dict(step), effect=effect), texts.format_step_result
         )
@@ -190,6 +236,7 @@ class Intervene(ToolArguments):
     request_id: Annotated[requests.Cleaned, Field(max_length=100, description="A repeat does nothing")] = ""
 
     async def execute(self, call: ToolCall) -> CallToolResult:
+        require(self.model.strip() != CLIENT or offers_sampling(call), NO_CLIENT)
         given = self.model_dump(exclude_unset=True, exclude={"debate_id", "action"})
         request = InterventionRequest(**given)
         snapshot, effect = await call.manager.intervene(
@@ -205,9 +252,12 @@ class GetVerdict(ToolArguments):
     debate_id: DebateId
     wait_seconds: WaitSeconds = 45
 
-    async def execute(self, call: ToolCall) -> CallToolResult:
-        snapshot = await call.manager.follow(self.debate_id, wait=self.wait_seconds, on_change=call.report)
-        result = await results.build_verdict_result(call.manager, snapshot)
+    async def execute(self, call: ToolCall) -> ToolOutput:
+        snapshot, deadline = await call.manager.load(self.debate_id), anyio.current_time() + self.wait_seconds
+        found = await wait(call, snapshot, deadline, watch(call, self.debate_id))
+        if isinstance(found, InputRequiredResult):
+            return found
+        result = await results.build_verdict_result(call.manager, found)
         return results.build_tool_result(result, texts.format_verdict_result)
 
 

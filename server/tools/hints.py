@@ -14,7 +14,7 @@ from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import next_round
 from server.debate.views.recent import keep_recent
-from server.debate.views.state import StoredDebate, awaited_seats, describe_awaited_text
+from server.debate.views.state import StoredDebate, describe_awaited_text, list_written_calls
 
 
 def suggest_next(stored: StoredDebate, status: str, tool: str) -> str:
@@ -34,8 +34,7 @@ def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]
         )
         yield f"{fork_call} with changes, to try it otherwise"
     elif status == "waiting":
-        speaker = format_argument(awaited_seats(debate)[0])
-        yield f"submit_turn(debate_id='{this}', speaker={speaker}, text=…){describe_awaited_text(debate)}"
+        yield suggest_turn(stored, tool)
     elif status == "running" or (status == "ready" and stored.is_unattended):
         yield f"{suggest_waiting(stored, tool)} to wait on"
     else:
@@ -52,6 +51,16 @@ def suggest_calls(stored: StoredDebate, status: str, tool: str) -> Iterator[str]
             yield f"{conclude} to have what was said judged"
         if status == "paused" and has_paused_again(stored):
             yield suggest_remedy(stored)
+
+
+def suggest_turn(stored: StoredDebate, tool: str) -> str:
+    """What brings an awaited turn: the call that submits it, or one during which the client's model is asked."""
+    written = list_written_calls(stored.debate)
+    if not written:
+        return f"{suggest_waiting(stored, tool)} to have the client's model asked"
+    speaker = format_argument(written[0].seat)
+    call = f"submit_turn(debate_id='{stored.id}', speaker={speaker}, text=…)"
+    return f"{call}{describe_awaited_text(stored.debate)}"
 
 
 def suggest_after_list(query: str, status: str, cursor: str, first: str) -> str:

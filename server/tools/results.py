@@ -123,15 +123,17 @@ R = TypeVar("R", bound=Bounded)
 
 async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: str) -> dict[str, Any]:
     """The fields of a `DebateResult` after a call of `tool`."""
-    found = status(stored.debate)
-    working = found == "running" and await manager.is_run(stored.id)
-    if found == "running" and not working:
+    found = stands = status(stored.debate)
+    working = found in ("running", "waiting") and await manager.is_run(stored.id)
+    if found in ("running", "waiting") and working:
+        found = "running"  # also where a client's model is asked
+    elif found == "running":
         found = "ready"
     return {
         "debate_id": stored.id,
         "status": found,
         "working": working,
-        "reason": state.status_reason(stored.debate)
+        "reason": (state.status_reason(stored.debate) if stands in (found, "running") else "")
         or describe_loading(manager, stored, working=working)
         or (FOREIGN if found == "ready" and isinstance(stored, DebateSnapshot) and stored.is_foreign else ""),
         "next": suggest_next(stored, found, tool),

@@ -13,7 +13,7 @@ from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
 from server.debate.commands import requests
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import HUMAN
 from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
@@ -63,7 +63,7 @@ PROGRESS_STEP = 0.01
 """By which a report without a new answer grows: MCP requires that progress grows with every report."""
 
 
-ASKED = frozenset({CALLER})
+ASKED = frozenset({HUMAN})
 """The models of seats whose turns a poll asks the person at the client for."""
 
 

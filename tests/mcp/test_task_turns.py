@@ -48,7 +48,7 @@ async def answer_turns(client: Client, task: dict[str, Any], **responses: Any) -
 
 async def test_a_task_asks_for_the_turns_that_its_debate_waits_for(open_modern: OpenClient) -> None:
     async with open_modern(**ASKABLE) as client:
-        begun = await begin(client, "start_debate", **seat("caller", "caller"))
+        begun = await begin(client, "start_debate", **seat("human", "human"))
         asked = await poll(client, begun, "input_required")
         first, second = asked["inputRequests"]
         await answer_turns(client, begun, **{first: answer("Ship it."), "unknown": 7, "gone": {"action": []}})
@@ -69,7 +69,7 @@ async def test_a_task_asks_for_the_turns_that_its_debate_waits_for(open_modern: 
 
 async def test_who_declines_leaves_the_turn_to_the_caller(open_modern: OpenClient) -> None:
     async with open_modern(**ASKABLE) as client:
-        begun = await begin(client, "start_debate", **seat("caller", "scripted"))
+        begun = await begin(client, "start_debate", **seat("human", "scripted"))
         asked = await poll(client, begun, "input_required")
         await answer_turns(client, begun, **{key: {"action": "decline"} for key in asked["inputRequests"]})
         done = await get(client, begun)
@@ -82,7 +82,7 @@ async def test_who_declines_leaves_the_turn_to_the_caller(open_modern: OpenClien
     assert later["result"]["structuredContent"]["status"] == "waiting"
 
 
-@pytest.mark.parametrize(("options", "model"), [(POLLS, "caller")])
+@pytest.mark.parametrize(("options", "model"), [(POLLS, "human"), (ASKABLE, "caller")])
 async def test_a_turn_that_nobody_is_asked_for_is_the_callers(
     open_modern: OpenClient, options: dict[str, Any], model: str
 ) -> None:
@@ -105,7 +105,7 @@ async def test_an_answer_that_is_none_is_refused_and_asked_for_again(
     open_modern: OpenClient, response: Any
 ) -> None:
     async with open_modern(**ASKABLE) as client:
-        begun = await begin(client, "start_debate", **seat("caller", "scripted"))
+        begun = await begin(client, "start_debate", **seat("human", "scripted"))
         asked = await poll(client, begun, "input_required")
         with pytest.raises(MCPError) as refused:
             await answer_turns(client, begun, **dict.fromkeys(asked["inputRequests"], response))
@@ -118,7 +118,7 @@ async def test_an_answer_that_is_none_is_refused_and_asked_for_again(
 async def test_a_long_prompt_is_cut_in_a_form_and_says_where_it_is_whole(open_modern: OpenClient) -> None:
     document = {"title": "All", "text": "word " * 5_000}
     async with open_modern(**ASKABLE) as client:
-        begun = await begin(client, "start_debate", **seat("caller", "scripted"), documents=[document])
+        begun = await begin(client, "start_debate", **seat("human", "scripted"), documents=[document])
         asked = await poll(client, begun, "input_required")
         (form,) = asked["inputRequests"].values()
 

@@ -7,6 +7,7 @@ import pytest
 from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from benchmarks.stub import StubRequest, encode_response
+from server.models.fakes.scripted import ScriptedModel
 from server.models.model_servers import (
     FoundModel,
     FoundServer,
@@ -200,3 +201,25 @@ async def test_who_does_not_wait_is_not_asked(open_client: Any) -> None:
         await expect_tool_error(client, "start_debate", question="Tea?", wait_seconds=0)
 
     assert forms == []
+
+
+@pytest.mark.requirement("N13", "N10")
+@pytest.mark.usefixtures("ollama")
+async def test_the_models_that_a_person_names_are_kept_over_the_question_for_the_cost(
+    open_client: Any,
+) -> None:
+    forms: list[ElicitRequestFormParams] = []
+
+    async def person(_: Any, form: ElicitRequestFormParams) -> ElicitResult:
+        forms.append(form)
+        asks_models = "models" in form.requested_schema["properties"]
+        return ElicitResult(action="accept", content={"models": "dear"} if asks_models else {"start": True})
+
+    settings = {"confirm_cost_usd": "0.5", "prices": {"dear": {"input": 1000, "output": 1000}}}
+    models = {"dear": ScriptedModel()}
+    async with open_client(models, default="", settings=settings, elicitation_callback=person) as client:
+        ran = await call(client, "start_debate", question="Tea?", run=True, wait_seconds=5)
+
+    assert len(forms) == 2
+    assert ran["status"] == "concluded"
+    assert {position["model"] for position in ran["positions"]} == {"dear"}

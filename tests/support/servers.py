@@ -83,12 +83,16 @@ async def connect_client(
     default: str = "scripted",
     research: Mapping[str, ResearchServer] | None = None,
     clock: Callable[[], datetime] = utc_now,
+    settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
     """A client of a server with `models` added to the registry and `default` as default model, if it has a name."""
-    settings = Settings(db=database, models=tuple(filter(None, [default])), mcp_servers=dict(research or {}))
+    servers = dict(research or {})
+    chosen = Settings(
+        db=database, models=tuple(filter(None, [default])), mcp_servers=servers, **(settings or {})
+    )
     async with (
-        open_manager(settings, models, environ={}, clock=clock) as manager,
+        open_manager(chosen, models, environ={}, clock=clock) as manager,
         Client(build_server(LateManager.of(manager)), mode=era, **options) as client,
     ):
         session = client.session

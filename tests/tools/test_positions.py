@@ -1,5 +1,6 @@
 """Positions that a model names, as a client sees them, and as the person at the client confirms them."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -212,7 +213,8 @@ async def test_an_answer_after_the_first_round_began_changes_nothing(open_modern
     async with open_modern({"mine": build_framer()}, elicitation_callback=Person()) as client:
         asked = await client.session.call_tool("start_debate", ASKED, allow_input_required=True)
         assert isinstance(asked, InputRequiredResult)
-        await call(client, "step_round", debate_id=asked.request_state)
+        opened = json.loads(asked.request_state or "")["debate_id"]
+        await call(client, "step_round", debate_id=opened)
         late = await client.session.call_tool(
             "start_debate",
             ASKED,
@@ -232,7 +234,10 @@ async def test_a_state_of_another_debate_is_no_answer_to_this_one(open_modern: A
     async with open_modern({"mine": build_framer()}) as client:
         other = await call(client, "start_debate", **{**ASKED, "question": "Which queue?"})
         mine = await client.session.call_tool(
-            "start_debate", ASKED, input_responses={"positions": answer}, request_state=other["debate_id"]
+            "start_debate",
+            ASKED,
+            input_responses={"positions": answer},
+            request_state=json.dumps({"asks": "positions", "debate_id": other["debate_id"]}),
         )
         unchanged = await read_view(client, other, "state")
 

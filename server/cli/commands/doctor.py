@@ -18,7 +18,7 @@ from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import find_launch_command
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import AWAITED
 from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, format_count
@@ -143,7 +143,7 @@ async def check_model_servers(settings: Settings) -> Check:
 async def ask_models(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
     """Ask every model of a debate that names none for one token, all together."""
     try:
-        names = [name for name, _ in models.list_models_in_use(settings, environ) if name != CALLER]
+        names = [name for name, _ in models.list_models_in_use(settings, environ) if name not in AWAITED]
     except DebateError:
         return []  # said already
     found: dict[str, Check] = {}

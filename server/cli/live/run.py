@@ -112,7 +112,7 @@ async def run_and_display(
     stdin = read_stdin()
     while not snapshot.debate.ended:
         snapshot = await run.watch(snapshot)
-        if snapshot.status != "waiting":
+        if snapshot.status != "waiting" or not awaited_turns(snapshot.debate):
             break
         submitted = await submit_caller_turn(manager, snapshot, display.out, stdin)
         if submitted is None:

@@ -8,7 +8,7 @@ from server.debate.analysis.judgments import Beliefs, Judgment, Reading
 from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.beliefs import Vote
-from server.debate.facts.config import CALLER, EMBEDDED, LedgerExtract, Standing
+from server.debate.facts.config import EMBEDDED, WRITTEN, LedgerExtract, Standing
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Judged
 from server.debate.facts.labels import find_first_side
@@ -24,7 +24,7 @@ from server.debate.rules.panel import (
 from server.debate.rules.schedule import verdict_source
 from server.debate.votes.counting import Count, Seat, count_voices
 
-NEVER_RATED = frozenset({CALLER, EMBEDDED, "scripted", "faulty"})
+NEVER_RATED = frozenset({*WRITTEN, EMBEDDED, "scripted", "faulty"})
 """Models whose judgments say nothing of a model: of whoever calls, too small, and made up."""
 
 THIS_DEBATE, ITS_MIRROR = "verdict", "mirror"

@@ -11,7 +11,7 @@ from typing import Literal
 from server.debate.arguments.points import has_said
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
-from server.debate.facts.config import CALLER, find_block
+from server.debate.facts.config import WRITTEN, find_block
 from server.debate.facts.events import Balloted, BlockEnded, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
 from server.debate.facts.state import Debate, replace
@@ -74,7 +74,7 @@ def find_agreement(debate: Debate) -> TalkSkipped | None:
         return None
     ballots = [ballot for ballot in debate.private_ballots if ballot.wave == "blind"]
     choices = {ballot.choice for ballot in ballots if ballot.informative}
-    families = {family(ballot.usage.model) for ballot in ballots if ballot.usage.model != CALLER}
+    families = {family(ballot.usage.model) for ballot in ballots if ballot.usage.model not in WRITTEN}
     if len(ballots) < len(debate.names) or len(choices) != 1 or len(families) < MIN_FAMILIES:
         return None
     choice = choices.pop()

@@ -21,11 +21,12 @@ from server.debate.commands.formats import FORMATS
 from server.debate.commands.phases import add_last_phases, asks_for_ballots
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import (
-    CALLER,
+    AWAITED,
     EMBEDDED,
     FRAMER,
     MODERATOR,
     REFEREE,
+    WRITTEN,
     BallotMode,
     Effort,
     EffortLevel,
@@ -122,7 +123,7 @@ def rank_judges(models: Iterable[str], debating: Iterable[str]) -> list[str]:
     free = [model for model in models if model not in debating]
     named = dict.fromkeys((*free, *reversed(models), *debating))
     families = {*map(family, debating)}
-    able = [model for model in named if model not in (CALLER, EMBEDDED)]
+    able = [model for model in named if model not in (*WRITTEN, EMBEDDED)]
     able.sort(key=lambda model: (model in debating, family(model) in families))
     return able or [*named][:1]
 
@@ -151,7 +152,7 @@ def apply_effort(setup: Opened, level: EffortLevel) -> Opened:
         has_baseline = preset.is_thorough and can_have_baseline(setup)
     if "mirror" in effort.open:
         panel = changes.get("judges", setup.judges)
-        by_models = CALLER not in (*debating, *panel.models) and {*panel.models} != {EMBEDDED}
+        by_models = AWAITED.isdisjoint((*debating, *panel.models)) and {*panel.models} != {EMBEDDED}
         can_mirror = verdict_source(setup) == "judges" and by_models
         changes["mirror"] = "if_contested" if preset.is_thorough and can_mirror else "off"
     own = [phase for phase in setup.phases if not (phase.is_private or phase.is_baseline)]
@@ -162,7 +163,7 @@ def apply_effort(setup: Opened, level: EffortLevel) -> Opened:
 def can_have_baseline(setup: Opened) -> bool:
     """Whether a vote of the debaters' models could be compared with the verdict."""
     is_voted = any(phase.is_judgment or phase.is_vote for phase in setup.phases)
-    return is_voted and any(debater.model not in (CALLER, EMBEDDED) for debater in setup.debaters)
+    return is_voted and any(debater.model not in (*WRITTEN, EMBEDDED) for debater in setup.debaters)
 
 
 def describe_effort(setup: Opened) -> str:
@@ -195,9 +196,9 @@ def describe_more(debate: Debate) -> str:
     The shares are those of two readings without a record of the judges: where these have one, they do not apply.
     """
     setup, effort = debate.setup, debate.setup.effort
-    models = {current_model(debate, seat) for seat in seat_models(setup)} - {CALLER}
+    models = {current_model(debate, seat) for seat in seat_models(setup)} - WRITTEN
     judging = {current_model(debate, judge) for judge in judge_seats(setup)}
-    if effort is None or debate.verdict is None or debate.skipped or not judging - {CALLER, EMBEDDED}:
+    if effort is None or debate.verdict is None or debate.skipped or not judging - WRITTEN - {EMBEDDED}:
         return ""
     applies = setup.judges.both_orders and not (setup.ledger and setup.ledger.standings)
     able = rank_judges(
@@ -276,7 +277,7 @@ def estimate(debate: Debate) -> Estimate:
 
 def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:
     """USD at the mean price of the models; "" where a price is unknown."""
-    prices = [price for price in debate.prices if price.model != CALLER]
+    prices = [price for price in debate.prices if price.model not in WRITTEN]
     if not prices or any(not price.input for price in prices):
         return ""
     each = [Decimal(p.input) * tokens[0] + Decimal(p.output) * tokens[1] for p in prices]
@@ -310,7 +311,9 @@ def plan_waves(debate: Debate) -> list[Wave]:
     setup, names = debate.setup, debate.names
     rounds = list_talk_rounds(debate)
     waves = [Wave((FRAMER,), 0)] if setup.framer else []
-    waits = setup.skip_if_agreed or CALLER in find_models(setup) or rounds[0].order != "together"
+    waits = (
+        setup.skip_if_agreed or not WRITTEN.isdisjoint(find_models(setup)) or rounds[0].order != "together"
+    )
     blind = () if setup.ballots == "none" or is_debaters_vote(setup.phases[0]) else names
     if blind and waits:
         waves.append(Wave(blind, 0))

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from server.debate.facts.config import CALLER, MirrorMode
+from server.debate.facts.config import AWAITED, WRITTEN, MirrorMode
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
 from server.debate.rules.schedule import verdict_source
@@ -32,10 +32,12 @@ def check_escalation(setup: Opened) -> None:
     )
     require(has_judges or setup.mirror == "off", problem.format("mirror"))
     require(has_judges or not reserve, problem.format("judges.reserve"))
-    writing = [debater.name for debater in setup.debaters if debater.model == CALLER]
-    writing += ["a judge"] * (CALLER in setup.judges.models)
-    problem = f"options.mirror: the caller writes for {', '.join(writing)}, and the server holds the mirror by itself."
+    writing = [debater.name for debater in setup.debaters if debater.model in AWAITED]
+    writing += ["a judge"] * (not AWAITED.isdisjoint(setup.judges.models))
+    problem = (
+        f"options.mirror: the server holds the mirror by itself, and can ask nobody for {', '.join(writing)}."
+    )
     require(not writing or setup.mirror == "off", f"{problem} Give models to those seats, or leave it out.")
-    known = {*setup.judges.models, CALLER}
+    known = {*setup.judges.models, *WRITTEN}
     problem = "options.judges.reserve: each model once, none that judges already, and not the caller."
     require(len({*reserve} - known) == len(reserve), problem)

@@ -13,11 +13,13 @@ from server.debate.facts import interventions
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import FRAMER, Limits, Price, check_prices_known
 from server.debate.facts.errors import InvalidRequestError, require, require_length
-from server.debate.facts.events import Event, Paused, Resumed
+from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, clean_line, format_count
-from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
-from server.debate.rules.decide import find_budget_shortfall, is_unattended
+from server.debate.rules.advance import advance
+from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_remaining, find_round_shortfall
+from server.debate.rules.decide import due_slots, is_unattended
+from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.rules.schedule import find_voters
 from server.debate.rules.seats import candidate_models, seat_models
 from server.debate.rules.transitions import replay
@@ -336,3 +338,14 @@ HOOK_ACTIONS = tuple(
     name for name, handler in HANDLERS.items() if {*handler.parameters} <= {"text", "to"} and name != OUTCOME
 )
 """The actions that need nothing but words, so that a hook can be configured to make them, while a debate runs."""
+
+
+def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
+    """Why the budget does not allow another call, or not the round that would begin now; "" where it does."""
+    remaining = compute_remaining(debate, elapsed)
+    if not remaining.calls:
+        return remaining.reason
+    if find_quorum_shortfall(debate) or due_slots(debate) or build_fallback_round_plan(debate):
+        return ""
+    following = advance(debate, None)[-1]
+    return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""

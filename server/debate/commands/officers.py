@@ -8,8 +8,8 @@ from server.debate.commands.requests import OptionsInput
 from server.debate.documents.digests import compute_section_length
 from server.debate.documents.sections import split_document
 from server.debate.facts.config import (
-    CALLER,
     EMBEDDED,
+    WRITTEN,
     Challenges,
     Moderator,
     Observer,
@@ -51,7 +51,7 @@ def plan_digests(setup: Opened) -> Opened:
     Raises:
         InvalidRequestError: the limits do not pay for reading them and one round of talk.
     """
-    readers = [name for name in find_models(setup) if name not in (CALLER, EMBEDDED)]
+    readers = [name for name in find_models(setup) if name not in (*WRITTEN, EMBEDDED)]
     windows = Debate(setup).windows
     known = [window for name in find_models(setup) if (window := windows.get(name))]
     if not (setup.documents and readers and known):

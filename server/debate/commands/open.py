@@ -32,8 +32,8 @@ from server.debate.commands.positions import build_framing, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
 from server.debate.commands.voting import add_voting
 from server.debate.facts.config import (
-    CALLER,
     FRAMER,
+    WRITTEN,
     Breakpoint,
     Debater,
     Document,
@@ -209,7 +209,7 @@ def check_setup(setup: Opened, options: OptionsInput) -> None:
     require(not judges or quorum <= judges, f"options.judges.quorum={quorum} {never} {judges}.")
     check_breakpoints(setup)
     problem = "The caller cannot be a fallback for a model: leave it out of options.fallback_models."
-    require(CALLER not in setup.fallback_models, problem)
+    require(WRITTEN.isdisjoint(setup.fallback_models), problem)
 
 
 def add_prompt_functions(setup: Opened, seats: Collection[str]) -> Opened:

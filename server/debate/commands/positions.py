@@ -5,7 +5,7 @@ from typing import Any
 
 from server.debate.commands.intervene import Intervention
 from server.debate.commands.requests import DebateRequest
-from server.debate.facts.config import CALLER, EMBEDDED, Framer, Framing, JudgePanel
+from server.debate.facts.config import EMBEDDED, WRITTEN, Framer, Framing, JudgePanel
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.interventions import PositionsRevised, StanceRevised
@@ -24,7 +24,7 @@ def build_framing(request: DebateRequest, models: Sequence[str], panel: JudgePan
     if request.debaters or not request.options.framing:
         return {}
     for model in (*models, *panel.models):
-        if model not in (CALLER, EMBEDDED):
+        if model not in (*WRITTEN, EMBEDDED):
             return {"framer": Framer(model=model, models=tuple(models))}
     return {"framing": Framing(problem=NO_FRAMER)}
 

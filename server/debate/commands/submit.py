@@ -1,7 +1,7 @@
 """Turns that the caller writes for the seats whose model is `caller`."""
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import WRITTEN
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Failed, Usage
 from server.debate.facts.state import Debate
@@ -22,7 +22,7 @@ def build_submission(debate: Debate, speaker: str, text: str, author: str = "") 
     call = find_awaited_call(debate, speaker)
     require(clean(text), f"The text is empty. Write in `text` what {call.seat} says.")
     require_length("The turn has", len(text), MAX_SUBMISSION_LENGTH)
-    event = interpret(debate, call, Reply(text, Usage(model=CALLER, author=author, cost_usd="0")))
+    event = interpret(debate, call, Reply(text, Usage(model=call.model, author=author, cost_usd="0")))
     if isinstance(event, Failed):
         what = "the private ballot that" if is_private_ballot(call.slot_index) else "what"
         told = f"This is not {what} {call.seat} was asked for: {event.detail}. Submit it again."
@@ -36,7 +36,7 @@ def find_awaited_call(debate: Debate, speaker: str) -> Call:
     if debate.paused:
         reason = debate.paused.reason.rstrip(". ")
         raise InvalidRequestError(f"The debate is paused: {reason}. Resume it with intervene first.")
-    awaited = [call for call in pending_calls(debate) if call.model == CALLER]
+    awaited = [call for call in pending_calls(debate) if call.model in WRITTEN]
     require(awaited, "No turn of the caller's is awaited now. Call step_round to go on.")
     found = [call for call in awaited if normalize_name(call.seat) == normalize_name(speaker)]
     names = ", ".join(dict.fromkeys(call.seat for call in awaited))

@@ -48,6 +48,18 @@ Dollars = ExactDecimal
 CALLER = "caller"
 """The model of a seat whose turns the caller submits with `submit_turn`."""
 
+HUMAN = "human"
+"""The model of a seat whose turns a person writes, in a form of the client's or as the caller's."""
+
+WRITTEN = frozenset({CALLER, HUMAN})
+"""The models of seats that nobody calls: their turns are submitted."""
+
+CLIENT = "client"
+"""The model of a seat that the client's own model answers, which is asked while the client waits for it."""
+
+AWAITED = WRITTEN | {CLIENT}
+"""The models of seats that a debate waits for: this server alone can ask none of them."""
+
 EMBEDDED = "local"
 """The embedded model, which is too small for decisions."""
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, assert_never
 from server.debate.arguments.points import format_id, list_points
 from server.debate.ballots.waves import find_wave, is_private_ballot
 from server.debate.documents.marks import disarm_marks
-from server.debate.facts.config import CALLER, HandoffMode
+from server.debate.facts.config import AWAITED, HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.labels import relabel, side_labels
@@ -114,11 +114,11 @@ def render(debate: Debate, call: Call) -> Prompt:
 
 
 def find_handoff_mode(debate: Debate, call: Call) -> HandoffMode | None:
-    """How the reply names the next speaker; None where it does not. The caller submits text, and calls no function."""
+    """How the reply names the next speaker; None where it does not. Text is all that callers and clients return."""
     if call.task != "argument" or debate.round_phase(call.round).order != "handoff":
         return None
     mode = debate.setup.handoff
-    return "structured" if mode == "tool" and call.model == CALLER else mode
+    return "structured" if mode == "tool" and call.model in AWAITED else mode
 
 
 def build_response_schema(debate: Debate, call: Call) -> tuple[dict[str, Any] | None, bool]:  # noqa: C901  (a table of cases)

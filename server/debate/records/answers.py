@@ -5,7 +5,7 @@ from typing import assert_never
 
 from server.debate.arguments.points import list_points
 from server.debate.facts import events
-from server.debate.facts.config import CALLER, EMBEDDED
+from server.debate.facts.config import CALLER, EMBEDDED, WRITTEN
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Failed, HandoffFailed, Judged, Researched, SlotEvent, Usage
 from server.debate.facts.labels import label_debaters
@@ -37,9 +37,9 @@ def find_calls(debate: Debate, seconds: float) -> Calls:
     """
     if debate.ended or debate.paused:
         return {}
-    step = decide(debate, elapsed=ElapsedTime(seconds))
+    step = decide(debate, elapsed=ElapsedTime(seconds), asks_client=True)
     asked = step.calls if isinstance(step, Ask) else ()
-    by_caller = (call for call in pending_calls(debate) if call.model == CALLER)
+    by_caller = (call for call in pending_calls(debate) if call.model in WRITTEN)
     return {call.slot_key: call for call in (*asked, *by_caller)}
 
 
@@ -57,7 +57,7 @@ def check_asked(debate: Debate, event: SlotEvent, calls: Calls) -> None:
         is_whole = call.task not in DECIDING_TASKS or not event.usage.sent_tokens
         require(is_whole or isinstance(event, Failed), "it was read in part, and such answers do not count")
     if isinstance(event, Failed):
-        is_its_model = event.model == call.model != CALLER
+        is_its_model = event.model == call.model and event.model not in WRITTEN
         require(is_its_model, f"{call.model} was asked, and not {event.model or 'nobody'}")
     if isinstance(event, Researched):
         check_research(debate, event, call)
@@ -105,10 +105,13 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR
 
 def check_author(usage: Usage, call: Call) -> None:
     """Check who wrote it: what a caller writes costs nothing, and no model is called so."""
-    if call.model == CALLER:
-        require(usage == CALLER_USAGE, "what the caller writes is no model's, and costs nothing")
+    if call.model in WRITTEN:
+        require(
+            usage == CALLER_USAGE.model_copy(update={"model": call.model}),
+            "what the caller writes is no model's, and costs nothing",
+        )
     else:
-        require(usage.model not in ("", CALLER), f"{call.seat} is no seat of the caller's")
+        require(usage.model not in ("", *WRITTEN), f"{call.seat} is no seat of the caller's")
 
 
 def check_research(debate: Debate, event: Researched, call: Call) -> None:

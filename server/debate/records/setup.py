@@ -25,7 +25,7 @@ from server.debate.commands.phases import add_last_phases, check_phase_sequence,
 from server.debate.commands.positions import NO_FRAMER
 from server.debate.commands.voting import check_voting
 from server.debate.documents.digests import find_reader_problem
-from server.debate.facts.config import CALLER, Fact, Framing, Phase
+from server.debate.facts.config import WRITTEN, Fact, Framing, Phase
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import is_label, label_debaters
@@ -211,7 +211,7 @@ def check_models(setup: Opened) -> None:
     require(all(known), "its models are not named.")
     if framer := setup.framer:
         sides = tuple((debater.name, debater.stance) for debater in setup.debaters)
-        is_fit = sides == FORMATS[setup.format].default_debaters and framer.model != CALLER
+        is_fit = sides == FORMATS[setup.format].default_debaters and framer.model not in WRITTEN
         require(is_fit and 0 < len(framer.models) <= MAX_DEBATERS, "its framer does not fit.")
 
 

@@ -19,12 +19,12 @@ from server.debate.ballots.waves import (
 )
 from server.debate.facts.config import (
     ANALYST,
-    CALLER,
     FRAMER,
     MODERATOR,
     OBSERVER,
     READER,
     REFEREE,
+    WRITTEN,
     Phase,
     count_passes,
 )
@@ -98,7 +98,7 @@ class Remaining:
 @once
 def compute_spending(debate: Debate) -> Spending:
     """What this debate and its mirror spent. Answers without token counts are estimated at the usual size and price."""
-    used = [usage for usage in debate.usage if usage.model != CALLER]
+    used = [usage for usage in debate.usage if usage.model not in WRITTEN]
     own = [failure for failure in debate.failures if debate.is_own(failure)]
     unanswered = [failure.attempts for failure in own if failure.usage is None]
     uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]
@@ -145,7 +145,7 @@ def list_phase_answers(setup: Opened, phase: Phase) -> list[str]:
 
 def is_model_seat(debate: Debate, seat: str) -> bool:
     """Whether an answer of the seat is a call: what the caller writes is none."""
-    return current_model(debate, seat) != CALLER
+    return current_model(debate, seat) not in WRITTEN
 
 
 def count_open_calls(debate: Debate) -> int:
@@ -163,7 +163,7 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     Where a moderator is to choose the speakers, everybody counts once.
     """
     setup, phase = debate.setup, find_phase(debate.setup, entered.phase)
-    speakers = sum(current_model(debate, name) != CALLER for name in entered.order)
+    speakers = sum(current_model(debate, name) not in WRITTEN for name in entered.order)
     turns = (
         speakers + len(entered.order)
         if speakers and (phase.wants == "message" or phase.messages)
@@ -172,7 +172,7 @@ def count_round_calls(debate: Debate, entered: PhaseEntered) -> int:
     if debate.max_turns:
         turns = min(turns, debate.max_turns - len(debate.turns))
     moderator = setup.moderator
-    asks_moderator = moderator is not None and current_model(debate, MODERATOR) != CALLER
+    asks_moderator = moderator is not None and current_model(debate, MODERATOR) not in WRITTEN
     officers = int(asks_moderator and phase.order == "moderated")
     if asks_moderator and moderator and moderator.closes:
         officers += verdict_source(setup) != "moderator"

@@ -23,7 +23,7 @@ from server.debate.ballots.challenges import build_challenge
 from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import PromptFunctionsLost
-from server.debate.facts.config import CALLER, FRAMER, MAX_PROMPT_LENGTH, SeatPrompt
+from server.debate.facts.config import AWAITED, CLIENT, FRAMER, MAX_PROMPT_LENGTH, WRITTEN, SeatPrompt
 from server.debate.facts.errors import require_length
 from server.debate.facts.events import (
     Ended,
@@ -126,14 +126,22 @@ class Over:
 Step = Record | Ask | Mirror | Wait | Over
 
 
-def decide(debate: Debate, code: CallerCode = NO_CODE, elapsed: ElapsedTime = NO_ELAPSED_TIME) -> Step:
+def decide(
+    debate: Debate,
+    code: CallerCode = NO_CODE,
+    elapsed: ElapsedTime = NO_ELAPSED_TIME,
+    *,
+    asks_client: bool = False,
+) -> Step:
     """Return the next step: a pause in place of one that a breakpoint holds back.
+
+    `asks_client`: whether a client is there now whose own model can be asked.
 
     Raises:
         Exception: whatever the caller's code raises.
         InvalidRequestError: it wrote too long a prompt.
     """
-    step = find_step(debate, code, elapsed)
+    step = find_step(debate, code, elapsed, asks_client=asks_client)
     match step:
         case Record(events):
             following = NextStep(events, 0, elapsed)
@@ -145,7 +153,9 @@ def decide(debate: Debate, code: CallerCode = NO_CODE, elapsed: ElapsedTime = NO
     return Record((paused,)) if paused else step
 
 
-def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:  # noqa: PLR0911  (a table of cases)
+def find_step(  # noqa: PLR0911  (a table of cases)
+    debate: Debate, code: CallerCode, elapsed: ElapsedTime, *, asks_client: bool
+) -> Step:
     """The next step where no breakpoint holds it back. Raises as `decide`."""
     if debate.ended:
         return Over(debate.ended)
@@ -155,7 +165,9 @@ def find_step(debate: Debate, code: CallerCode, elapsed: ElapsedTime) -> Step:  
         return Record(events_after_quorum_shortfall(debate, reason, elapsed))
     at_once = build_challenge(debate) or build_talk_skipped(debate)
     calls = () if at_once else pending_calls(debate)
-    if model_calls := tuple(call for call in calls if call.model != CALLER):
+    if model_calls := tuple(
+        call for call in calls if call.model not in AWAITED or (asks_client and call.model == CLIENT)
+    ):
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
@@ -206,17 +218,6 @@ def events_before_round(debate: Debate, entered: Event, elapsed: ElapsedTime) ->
     if debate.turns:
         return (TalkConcluded(cause="budget", round=debate.round, reason=reason),)
     return (Ended(ending="truncated", cause="budget", detail=reason),)
-
-
-def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
-    """Why the budget does not allow another call, or not the round that would begin now; "" where it does."""
-    remaining = compute_remaining(debate, elapsed)
-    if not remaining.calls:
-        return remaining.reason
-    if find_quorum_shortfall(debate) or due_slots(debate) or build_fallback_round_plan(debate):
-        return ""
-    following = advance(debate, None)[-1]
-    return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""
 
 
 def events_after_quorum_shortfall(debate: Debate, reason: str, elapsed: ElapsedTime) -> tuple[Event, ...]:
@@ -296,20 +297,36 @@ def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Ev
 
 @once
 def status(debate: Debate) -> str:
-    """One of running, waiting (for the caller's turn), paused, concluded, truncated."""
+    """One of running, waiting (for a turn of somebody at a client), paused, concluded, truncated."""
     if debate.ended:
         return debate.ended.ending
     if debate.paused:
         return "paused"
     due = () if find_quorum_shortfall(debate) else due_slots(debate)
-    is_waiting = due and all(current_model(debate, slot.seat) == CALLER for slot in due)
+    is_waiting = due and all(current_model(debate, slot.seat) in AWAITED for slot in due)
     return "waiting" if is_waiting else "running"
 
 
 def format_wait_reason(calls: tuple[Call, ...]) -> str:
+    by_client = tuple(call for call in calls if call.model == CLIENT)
+    by_hand = tuple(call for call in calls if call.model in WRITTEN)
+    asked = "is asked while a call of get_verdict or step_round waits"
+    told = [f"The caller is to write for {format_awaited(by_hand)}: call submit_turn."] * bool(by_hand)
+    told += [f"The client's own model is to answer for {format_awaited(by_client)}: it {asked}."] * bool(
+        by_client
+    )
+    return " ".join(told)
+
+
+def format_awaited(calls: tuple[Call, ...]) -> str:
     seats = {call.seat: " (a private ballot)" * is_private_ballot(call.slot_index) for call in calls}
-    names = ", ".join(f"{seat}{what}" for seat, what in seats.items())
-    return f"The caller is to write for {names}: call submit_turn."
+    return ", ".join(f"{seat}{what}" for seat, what in seats.items())
+
+
+def awaits_client(debate: Debate) -> bool:
+    """Whether answers of a client's own model are due."""
+    is_due = status(debate) in ("running", "waiting")
+    return is_due and any(call.model == CLIENT for call in pending_calls(debate))
 
 
 @once

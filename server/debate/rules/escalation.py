@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any, assert_never
 
 from server.debate.facts.beliefs import Belief, Weight
-from server.debate.facts.config import CALLER, Limits, Window
+from server.debate.facts.config import AWAITED, Limits, Window
 from server.debate.facts.escalation import (
     EscalationEvent,
     JudgesAdded,
@@ -103,11 +103,11 @@ def find_added_judges(debate: Debate, outcome: Outcome, elapsed: ElapsedTime) ->
 def find_mirror_obstacle(debate: Debate, elapsed: ElapsedTime) -> MirrorSkipped | None:
     """Why a mirror that is wanted cannot be held; None where it can."""
     models = find_own_models(debate)
-    writing = [seat for seat in (*debate.names, *judge_seats(debate.setup)) if models[seat] == CALLER]
+    writing = [seat for seat in (*debate.names, *judge_seats(debate.setup)) if models[seat] in AWAITED]
     if is_concluded_on_request(debate):
         return build_skipped(debate, "request", "somebody concluded the debate")
     if writing:
-        return build_skipped(debate, "caller", f"the caller writes for {', '.join(writing)}")
+        return build_skipped(debate, "caller", f"the server alone can ask nobody for {', '.join(writing)}")
     if debate.setup.prompt_functions:
         return build_skipped(debate, "code", "code of the caller writes its prompts")
     if not any(judged.informative for judged in debate.judgments):

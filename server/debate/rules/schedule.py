@@ -38,13 +38,13 @@ from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import (
     ANALYST,
-    CALLER,
     FRAMER,
     MODERATOR,
     OBSERVER,
     READER,
     REFEREE,
     SYNTHESIZER,
+    WRITTEN,
     Phase,
 )
 from server.debate.facts.events import Balloted, Failed, Opened, Spoke, Task, Usage
@@ -93,7 +93,7 @@ def build_slot_groups(debate: Debate) -> SlotGroups:
 def has_to_wait(debate: Debate) -> bool:
     """Whether round 1 begins only with all blind ballots: they may be the verdict, or a caller writes one by one."""
     models = {current_model(debate, name) for name in debate.names}
-    return debate.setup.skip_if_agreed or CALLER in models
+    return debate.setup.skip_if_agreed or not WRITTEN.isdisjoint(models)
 
 
 def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
@@ -112,7 +112,7 @@ def build_deciding_groups(debate: Debate, phase: Phase) -> SlotGroups:
 
 def list_sample_slots(debate: Debate) -> tuple[Slot, ...]:
     """The samples of the baseline that are asked for so far. A caller has no model to be asked again."""
-    voters = [name for name in debate.names if find_own_models(debate)[name] != CALLER]
+    voters = [name for name in debate.names if find_own_models(debate)[name] not in WRITTEN]
     places = [divmod(number, len(voters)) for number in range(MOST_SAMPLES)] if voters else []
     slots = [Slot(voters[seat], SAMPLE_BALLOT + index, "ballot") for index, seat in places]
     spent: dict[tuple[str, int], list[Usage | None]] = {}

@@ -4,13 +4,14 @@ from typing import assert_never
 
 from server.debate.facts.config import (
     ANALYST,
-    CALLER,
+    CLIENT,
     FRAMER,
     MODERATOR,
     OBSERVER,
     READER,
     REFEREE,
     SYNTHESIZER,
+    WRITTEN,
     Moderator,
     Officer,
     Phase,
@@ -84,7 +85,7 @@ def find_own_models(debate: Debate) -> dict[str, str]:
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
     """The models of a seat in the order of preference. A seat of the caller has no fallback models."""
     own = find_own_models(debate)[seat]
-    return (own,) if own == CALLER else tuple(dict.fromkeys((own, *debate.setup.fallback_models)))
+    return (own,) if own in WRITTEN else tuple(dict.fromkeys((own, *debate.setup.fallback_models)))
 
 
 def current_model(debate: Debate, seat: str) -> str:
@@ -98,3 +99,8 @@ def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
     debaters = tuple(debater.name for debater in setup.debaters)
     seats = {"debaters": debaters, "judges": judge_seats(setup), "synthesizer": (SYNTHESIZER,)}
     return seats[phase.participants]
+
+
+def uses_client(debate: Debate) -> bool:
+    """Whether a seat is, or may come to be, answered by a client's own model."""
+    return CLIENT in {*find_own_models(debate).values(), *debate.setup.fallback_models}

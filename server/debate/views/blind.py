@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Event, Failed, SlotEvent
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate
@@ -24,14 +24,14 @@ NOT_SHOWN_YET = "not shown before the caller's own answer is in"
 def has_callers_seat(debate: Debate) -> bool:
     """Whether a seat is, or was, the caller's: only then answers may be hidden for a while."""
     replaced = {made.model for made in debate.find_interventions(ModelReplaced)}
-    return CALLER in {*seat_models(debate.setup).values(), *replaced}
+    return not WRITTEN.isdisjoint((*seat_models(debate.setup).values(), *replaced))
 
 
 def find_blind_answers(debate: Debate) -> frozenset[AnswerKey]:
     """The answers that are asked for together with one of the caller's that is still awaited."""
     if debate.ended or not has_callers_seat(debate):
         return frozenset()
-    awaited = {call.slot_key for call in pending_calls(debate) if call.model == CALLER}
+    awaited = {call.slot_key for call in pending_calls(debate) if call.model in WRITTEN}
     together = (group for group in build_slot_groups(debate) if awaited & {slot.key for slot in group})
     return frozenset((debate.round, slot.seat, slot.index) for slot in next(together, ()))
 

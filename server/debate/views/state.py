@@ -14,7 +14,7 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import CALLER, AnySeatKind, Debater, seat_kind
+from server.debate.facts.config import WRITTEN, AnySeatKind, Debater, seat_kind
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
@@ -22,7 +22,7 @@ from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
-from server.debate.rules.decide import format_wait_reason, is_unattended, pending_calls, status
+from server.debate.rules.decide import Call, format_wait_reason, is_unattended, pending_calls, status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
@@ -105,7 +105,7 @@ def shows_claims(debate: Debate) -> bool:
 
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     known = [Decimal(usage.cost_usd) for usage in usages if usage.cost_usd]
-    calls = sum(usage.model != CALLER for usage in usages)
+    calls = sum(usage.model not in WRITTEN for usage in usages)
     return UsageSum(
         calls=calls,
         caller_turns=len(usages) - calls,
@@ -120,6 +120,8 @@ def sum_usage(usages: Sequence[Usage]) -> UsageSum:
 def cost_line(usage: UsageSum) -> str:
     """Calls, tokens and cost in a sentence. Unknown prices are named as unknown."""
     tokens = f"{usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out"
+    if not usage.input_tokens + usage.output_tokens:
+        tokens = "tokens unknown"  # as of a client's model
     written = f"{format_count(usage.caller_turns, 'turn')} of the caller" if usage.caller_turns else ""
     if not usage.calls:
         return f"No calls, {written}." if written else "No calls yet."
@@ -134,7 +136,7 @@ def build_usage(debate: Debate) -> dict[str, Any]:
     """{"total": the sum, "models": the sum of each that was called, "mirror": what that debate spent for this one}."""
     models: dict[str, list[Usage]] = {}
     for used in debate.usage:
-        if used.model != CALLER:
+        if used.model not in WRITTEN:
             models.setdefault(used.model, []).append(used)
     sums = {model: sum_usage(usages).model_dump() for model, usages in models.items()}
     spent = debate.mirror.spent.model_dump() if debate.mirror else {}
@@ -271,17 +273,22 @@ def framing_line(setup: Opened) -> str:
     return f"The question was read as {kind}.{assumed}"
 
 
+def list_written_calls(debate: Debate) -> list[Call]:
+    """Those that are due of seats whose turns are written by hand."""
+    return [call for call in pending_calls(debate) if call.model in WRITTEN]
+
+
 def awaited_seats(debate: Debate) -> list[str]:
     return list(dict.fromkeys(call.seat for call in pending_calls(debate)))
 
 
 def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
-    """The turns of seats whose model is `caller`; the debate waits until `submit_turn` brings them.
+    """The turns of seats that are written by hand; the debate waits until `submit_turn` brings them.
 
     Their prompts are whole but for the rules that all prompts of a debate have in common (`find_rules`).
     """
     turns = []
-    for call in pending_calls(debate) if status(debate) == "waiting" else ():
+    for call in list_written_calls(debate) if status(debate) == "waiting" else ():
         record, instruction = render_parts(debate, call)
         reads_twice = call.task == "judgment" and debate.setup.judges.both_orders
         turns.append(
@@ -297,7 +304,7 @@ def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
 
 def describe_awaited_text(debate: Debate) -> str:
     """What the text of the turn that is to be written next holds, where that is a private ballot; "" for others."""
-    if not is_private_ballot(pending_calls(debate)[0].slot_index):
+    if not is_private_ballot(list_written_calls(debate)[0].slot_index):
         return ""
     shown = [*debate.names[:MOST_POSITIONS], *(["…"] if len(debate.names) > MOST_POSITIONS else []), "none"]
     beliefs = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: percent" for name in shown)
@@ -315,7 +322,7 @@ def find_rules(debate: Debate) -> str:
 
 def has_written(debate: Debate) -> bool:
     """Whether the caller has written a turn of this debate, and so was shown its rules."""
-    return any(answer.usage.model == CALLER and debate.is_own(answer) for answer in debate.answers)
+    return any(answer.usage.model in WRITTEN and debate.is_own(answer) for answer in debate.answers)
 
 
 class FoundLookup(BaseModel):

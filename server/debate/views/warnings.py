@@ -5,12 +5,13 @@ from collections import Counter
 from itertools import chain
 
 from server.debate.arguments.extraction import list_unread_rounds
+from server.debate.commands.effort import plan_waves
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.positions import describe_framing_problem
 from server.debate.documents.evidence import describe_lost_quotes
 from server.debate.documents.reading import describe_reading, list_reading_cautions
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
-from server.debate.facts.config import CALLER, AnySeatKind, seat_kind
+from server.debate.facts.config import CLIENT, WRITTEN, AnySeatKind, seat_kind
 from server.debate.facts.events import Failed, Opened, PositionsFramed, RoundOpened, Spoke, Usage
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.state import Debate
@@ -71,9 +72,9 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     """What a reader has to know to weigh the verdict."""
     warnings = [*find_partial_readings(debate), *find_skip_warnings(debate)]
     models = dict.fromkeys(turn.usage.model for turn in debate.turns)
-    if len(models) == 1 and CALLER not in models:
+    if len(models) == 1 and WRITTEN.isdisjoint(models):
         warnings.append(f"One model argued every side ({next(iter(models))}): count it as one voice.")
-    warnings += find_judging_warnings(debate, set(models) - {CALLER})
+    warnings += find_judging_warnings(debate, set(models) - WRITTEN)
     warnings += find_caller_warnings(debate)
     if debate.failures:
         failed = format_count(len(debate.failures), "answer")
@@ -156,7 +157,7 @@ def find_caller_warnings(debate: Debate) -> list[str]:
     argued: dict[str, set[str]] = {}
     judged: dict[str, set[str]] = {}
     for answer in debate.answers:
-        if answer.usage.model == CALLER and not isinstance(answer, PositionsFramed | RoundOpened):
+        if answer.usage.model in WRITTEN and not isinstance(answer, PositionsFramed | RoundOpened):
             by_author = argued if isinstance(answer, Spoke) else judged
             by_author.setdefault(answer.usage.author, set()).add(answer.seat)
     warnings = []
@@ -191,8 +192,8 @@ def describe_failed_models(debate: Debate) -> str:
     failed = {model for model, _ in failing if not has_answered(debate, model)}
     if not failed:
         return ""
-    models = {*seat_models(debate.setup).values(), *failed} - {CALLER}
-    models |= {replaced.model for replaced in debate.find_interventions(ModelReplaced)} - {CALLER}
+    models = {*seat_models(debate.setup).values(), *failed} - WRITTEN
+    models |= {replaced.model for replaced in debate.find_interventions(ModelReplaced)} - WRITTEN
     models |= {model for model in debate.setup.fallback_models if has_answered(debate, model)}
     causes = [
         f"{model} {CAUSE_TEXTS[cause]} {format_count(times, 'time')}"
@@ -263,7 +264,7 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
     if unreached := talk[setup.max_rounds :]:
         rounds = "1 round is" if setup.max_rounds == 1 else f"{setup.max_rounds} rounds are"
         warnings.append(f"{rounds} too few for every phase: {', '.join(unreached)} left out.")
-    warnings += filter(None, [describe_reading(setup)])
+    warnings += filter(None, [describe_reading(setup), describe_client_requests(setup)])
     if misfits := find_misfits(setup):
         warnings.append(f"Prompts will be cut: {'; '.join(misfits)}. What reads only a part is marked.")
     elif outgrown := find_outgrown_windows(setup):
@@ -275,12 +276,20 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
     if not verdict_source(setup):
         ending = "with the synthesizer's result and no verdict" if setup.synthesizer else "without a verdict"
         warnings.append(f"No phase decides the debate: it ends {ending}.")
-    if family_count == 1 and any(debater.model != CALLER for debater in setup.debaters):
+    if family_count == 1 and any(debater.model not in WRITTEN for debater in setup.debaters):
         warnings.append(
             "All debaters are of one model family: their errors are alike, so agreement says less. "
             "Models of two or more families make a better debate."
         )
     return warnings
+
+
+def describe_client_requests(setup: Opened) -> str:
+    """How often the own model of a client is asked, if the talk does not end early and every answer is usable."""
+    models = seat_models(setup)
+    count = sum(models.get(seat) == CLIENT for wave in plan_waves(Debate(setup)) for seat in wave.seats)
+    requests = format_count(count, "request")
+    return f"Your client's own model gets about {requests}; it may ask you to approve each." if count else ""
 
 
 def describe_stance_changes(setup: Opened) -> str:

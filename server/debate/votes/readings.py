@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import chain
 
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.facts.labels import SECOND_READING
@@ -87,5 +87,5 @@ def find_speaker_models(debate: Debate) -> dict[str, set[str]]:
     """The models that wrote the turns of each debater. Who writes those of a caller is unknown."""
     models = {name: set[str]() for name in debate.names}
     for seat, model in {(turn.seat, turn.usage.model) for turn in debate.turns}:
-        models[seat] |= {model} - {CALLER}
+        models[seat] |= {model} - WRITTEN
     return models

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import anyio
 
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Recorded
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.database.errors import translate_storage_errors
@@ -129,7 +129,7 @@ def add_spending(
     for entry in entries:
         usage = getattr(entry.event, "usage", None)
         attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
-        by_caller = usage and usage.model == CALLER
+        by_caller = usage and usage.model in WRITTEN
         if (
             entry.restored
             or by_caller

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
 from server.debate.commands.submit import build_submission
-from server.debate.facts.config import CALLER
+from server.debate.facts.config import WRITTEN
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import AnswerEvent, Recorded
 from server.debate.facts.interventions import ModelReplaced
@@ -111,7 +111,7 @@ def find_repeated_turn(
     own = (
         (seq, answer)
         for seq, answer in answers
-        if answer.usage.model == CALLER and normalize_name(answer.seat) == normalize_name(speaker)
+        if answer.usage.model in WRITTEN and normalize_name(answer.seat) == normalize_name(speaker)
     )
     seq, last = next(own, (0, None))
     if last is None or last in debate.superseded:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import anyio
 
@@ -33,6 +34,7 @@ from storage.journal import (
     KeyTakenError,
     OpeningKey,
     Reservation,
+    StreamListing,
     StreamSummary,
 )
 
@@ -150,6 +152,21 @@ class DebateStore:
 
     def compute_seal(self, debate_id: str, head: Recorded) -> str:
         return self.signer.seal(debate_id, head.seq, bytes.fromhex(head.hash)) if self.signer else ""
+
+    async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
+        """Rows of lists and searches, newest first; filters as in `Journal.find`."""
+        with translate_storage_errors():
+            return await self.journal.find(query, **filters)
+
+    async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
+        """Ids that begin so, in order of the alphabet."""
+        with translate_storage_errors():
+            return await self.journal.find_by_prefix(prefix, limit=limit)
+
+    async def find_changes(self, position: int) -> tuple[int, list[str]]:
+        """(position, ids of debates written to since), by any process; -1 only asks for the position."""
+        with translate_storage_errors():
+            return await self.journal.find_changes(position)
 
     async def adopt(self, debate_id: str) -> DebateSnapshot:
         """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""

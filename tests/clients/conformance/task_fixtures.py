@@ -79,7 +79,7 @@ async def call(
             return InputRequiredResult(input_requests={"user_name": request}, request_state="asked")
         who = read_text(answer, "name")
     seconds = math.ceil(arguments.get("seconds", 0))
-    models = {"confirm_delete": ["caller", "slow0"], "multi_input": ["caller", "caller"]}
+    models = {"confirm_delete": ["human", "slow0"], "multi_input": ["human", "human"]}
     seats = models.get(params.name, [f"slow{seconds}"] * 2)
     debate = {
         "question": f"Is {who or 'it'} right?",
@@ -92,7 +92,7 @@ async def call(
         "options": {
             "framing": False,
             "ballots": "none",
-            "judges": {"models": [seats[-1].replace("caller", "slow0")]},
+            "judges": {"models": [seats[-1].replace("human", "slow0")]},
         },
         "run": True,
         "again": True,

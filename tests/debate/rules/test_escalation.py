@@ -168,7 +168,7 @@ def test_a_seat_of_the_caller_or_code_of_the_caller_leaves_no_mirror() -> None:
     at.intervene("replace_model", to=FOR, model="caller")
     step = find_escalation(at.debate, NO_ELAPSED_TIME)
     assert isinstance(step, MirrorSkipped)
-    assert (step.cause, step.reason) == ("caller", f"the caller writes for {FOR}")
+    assert (step.cause, step.reason) == ("caller", f"the server alone can ask nobody for {FOR}")
 
 
 def test_a_talk_that_somebody_concluded_gets_neither_judges_nor_mirror() -> None:

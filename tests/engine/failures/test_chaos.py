@@ -16,6 +16,7 @@ from server.cli.main import counterpoint
 from server.compose import open_manager
 from server.debate.commands.formats import FORMATS
 from server.debate.commands.intervene import InterventionRequest
+from server.debate.facts.events import Failed
 from server.debate.rules.budget import NO_DEADLINE
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import replay
@@ -123,7 +124,8 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
         questions = ModelCaller(ModelRegistry(chaos=Chaos(never=1)), Research({}), leeway=0.01)
         event = await questions.call(debate, step.calls[0], 1, NO_DEADLINE)
 
-    assert (event.kind, getattr(event, "cause", "")) == ("failed", "timeout")
+    assert isinstance(event, Failed)
+    assert event.cause == "timeout"
 
 
 # At the command line ------------------------------------------------------------------------------

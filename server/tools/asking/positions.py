@@ -5,6 +5,7 @@ else with those proposed.
 """
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,11 +17,20 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.state import Debate
 from server.debate.views.state import framing_line
 from server.engine.database.store import DebateSnapshot
-from server.tools import model_choice
-from server.tools.elicitation import MAX_ANSWER_SECONDS, ask, build_question, can_ask, is_asked_by_result
+from server.tools.asking.elicitation import (
+    MAX_ANSWER_SECONDS,
+    State,
+    ask,
+    build_question,
+    can_ask,
+    is_asked_by_result,
+    read_answer,
+    read_state,
+)
+from server.tools.asking.sampling import TIMES_ASKED
+from server.tools.asking.spending import CallingGuest
+from server.tools.asking.waiting import build_client, wait
 from server.tools.tool import ToolCall
-
-KEY = "positions"
 
 
 def build_form(debate: Debate) -> ElicitRequestFormParams:
@@ -47,27 +57,47 @@ async def start(
 ) -> DebateSnapshot | InputRequiredResult:
     """Open a debate; where a model names its positions, wait for them, and ask whether they are meant so.
 
-    Raises TwinError if `joins` and the caller has begun the same debate already.
+    Raises:
+        TwinError: `joins`, and the caller has begun the same debate already.
+        AskFirst: the client is to answer before there is a debate.
     """
     asks = can_ask(call) and deadline > anyio.current_time()
-    started = await call.manager.start(request, actor=call.actor, hold=asks, joins=joins)
-    if not started.debate.setup.needs_framing or (request.run and not asks):
+    state, client = read_state(call), build_client(call)
+    models = tuple(request.models) if state and state.asks in ("models", "spending") else ()
+    guest = CallingGuest(client, call=call, deadline=deadline, models=models)
+    started = await call.manager.start(request, actor=call.actor, hold=asks, joins=joins, guest=guest)
+    return await settle(call, started, deadline, asks=asks)
+
+
+async def settle(
+    call: ToolCall, started: DebateSnapshot, deadline: float, *, asks: bool
+) -> DebateSnapshot | InputRequiredResult:
+    """Wait for the positions of a debate that was just opened, and ask whether they are meant so."""
+    run = started.debate.setup.run
+    if not (started.debate.setup.needs_framing or asks) or (run and not asks):
         return started
     found: DebateSnapshot | InputRequiredResult = started
     try:
-        wait = max(deadline - anyio.current_time(), 0)
-        found = snapshot = await call.manager.wait_for_positions(started, wait=wait, on_change=call.report)
+        if started.debate.setup.needs_framing:
+            found = await wait(call, started, deadline, partial(wait_for_positions, call, started))
+            if isinstance(found, InputRequiredResult) and asks:
+                later = TIMES_ASKED * call.manager.client_terms.seconds
+                call.manager.start_task(go_on_later, call, started.id, later)
         left = deadline - anyio.current_time()
-        if asks and snapshot.debate.framed and left > 0:
-            found = await confirm(call, snapshot, left)
+        if not isinstance(found, InputRequiredResult) and asks and found.debate.framed and left > 0:
+            found = await confirm(call, found, left)
     except BaseException:
-        if request.run:  # whoever called is gone, and the debate goes on
+        if run:  # whoever called is gone, and the debate goes on
             call.manager.run_to_end(started)
         raise
     finally:
         if not isinstance(found, InputRequiredResult):
             call.manager.release(started.id)
     return found
+
+
+async def wait_for_positions(call: ToolCall, started: DebateSnapshot, seconds: float) -> DebateSnapshot:
+    return await call.manager.wait_for_positions(started, wait=seconds, on_change=call.report)
 
 
 async def join(call: ToolCall, debate_id: str, deadline: float, *, run: bool) -> DebateSnapshot:
@@ -84,7 +114,7 @@ async def confirm(
     seconds, form = min(seconds, MAX_ANSWER_SECONDS), build_form(snapshot.debate)
     if is_asked_by_result(call):
         call.manager.start_task(go_on_later, call, snapshot.id, seconds)
-        return build_question(KEY, form, snapshot.id)
+        return build_question(State(asks="positions", debate_id=snapshot.id), form)
     return await take_answer(call, snapshot, await ask(call, form, seconds))
 
 
@@ -98,17 +128,21 @@ async def go_on_later(call: ToolCall, debate_id: str, seconds: float) -> None:
             call.manager.run_to_end(snapshot)
 
 
-async def find_answered(call: ToolCall, request: DebateRequest) -> DebateSnapshot | None:
-    """The debate whose client comes back with an answer; None in any other call."""
-    debate_id = call.params.request_state
-    if not debate_id or debate_id == model_choice.STATE:
+async def find_begun(
+    call: ToolCall, request: DebateRequest, deadline: float
+) -> DebateSnapshot | InputRequiredResult | None:
+    """The debate that this call has opened before it asked the client; None in a call that begins."""
+    state = read_state(call)
+    if state is None or not state.debate_id:
         return None
-    snapshot = await call.manager.load(debate_id)
+    snapshot = await call.manager.load(state.debate_id)
     if snapshot.debate.setup.question != request.question:  # the state comes from the client
         return None
-    snapshot = await take_answer(call, snapshot, (call.params.input_responses or {}).get(KEY))
-    call.manager.release(debate_id)
-    return snapshot
+    if state.asks == "positions":
+        snapshot = await take_answer(call, snapshot, read_answer(call, "positions"))
+        call.manager.release(snapshot.id)
+        return snapshot
+    return await settle(call, snapshot, deadline, asks=snapshot.id in call.manager.held)
 
 
 async def take_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:

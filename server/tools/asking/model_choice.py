@@ -8,10 +8,18 @@ from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.config import CALLER
 from server.models.registry import MAX_NAME_LENGTH, NoModelError
-from server.tools.elicitation import ask, build_question, can_ask, is_asked_by_result
+from server.tools.asking.elicitation import (
+    State,
+    ask,
+    build_question,
+    can_ask,
+    is_asked_by_result,
+    read_answer,
+    read_state,
+)
 from server.tools.tool import ToolCall
 
-KEY = STATE = "models"
+KEY = "models"
 MAX_LENGTH = 10 * MAX_NAME_LENGTH
 
 R = TypeVar("R", bound=DebateRequest)
@@ -39,9 +47,11 @@ def build_form(missing: NoModelError) -> ElicitRequestFormParams:
 
 
 def take_answer(call: ToolCall, request: R) -> R:
-    """The request with the models of the answer that the client comes back with; in any other call as it is."""
-    is_answered = call.params.request_state == STATE
-    answer = (call.params.input_responses or {}).get(KEY) if is_answered else None
+    """The request with the models that a person named for this call; in any other call as it is."""
+    state = read_state(call)
+    if state and state.models:
+        return request.model_copy(update={"models": state.models})
+    answer = read_answer(call, KEY) if state and state.asks == KEY else None
     return add_models(request, answer) or request
 
 
@@ -49,12 +59,12 @@ async def ask_for_models(
     call: ToolCall, request: R, missing: NoModelError, deadline: float
 ) -> R | InputRequiredResult:
     """The request with the models that the person names. Raises `missing` where nobody names any."""
-    seconds = deadline - anyio.current_time()
-    if call.params.request_state == STATE or not can_ask(call) or seconds <= 0:
+    seconds, state = deadline - anyio.current_time(), read_state(call)
+    if (state and state.asks == KEY) or not can_ask(call) or seconds <= 0:
         raise missing
     form = build_form(missing)
     if is_asked_by_result(call):
-        return build_question(KEY, form, STATE)
+        return build_question(State(asks="models"), form)
     chosen = add_models(request, await ask(call, form, seconds))
     if chosen is None:
         raise missing

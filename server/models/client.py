@@ -1,0 +1,62 @@
+"""The client's own model, which a client of this server lends for as long as it waits for a debate."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Protocol
+
+from server.debate.facts.config import CALLER, CLIENT
+from server.debate.facts.errors import require
+from server.debate.facts.events import Opened
+from server.debate.rules.seats import find_models
+from server.models import Model, OnText, Reply, Request
+
+
+@dataclass(frozen=True)
+class ClientTerms:
+    """What the operator says of clients, and of the people at them."""
+
+    seconds: float = 30.0  # that a client has for an answer of its model
+    confirm_cost_usd: Decimal = Decimal(0)  # an estimate above it is confirmed by a person; 0 for never
+
+
+DEFAULT_TERMS = ClientTerms()
+
+NO_CLIENT = (
+    f'"{CLIENT}" is the own model of the MCP client that calls, and here is none that offers it (sampling). Use '
+    f'models=["{CALLER}"] and write the turns with submit_turn, the embedded model (models=["local"]), or a model of '
+    "a provider."
+)
+
+
+class WithdrawnError(Exception):
+    """Nobody was asked, because the client has left. The answer is wanted as before."""
+
+
+class ClientModel(Model, Protocol):
+    """The model of a client, for the seats of one debate. `reply` may also raise WithdrawnError."""
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether it can be asked now."""
+
+
+class AbsentModel:
+    """The model of a client that is not there."""
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
+        raise WithdrawnError
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Who opens a debate. `client`: the model that it lends for it; None for none."""
+
+    client: ClientModel | None = None
+
+    async def approve(self, setup: Opened) -> None:
+        """Called before the debate is recorded. Raises whatever prevents it, InvalidRequestError at least."""
+        needs_client = CLIENT in {*find_models(setup), *setup.fallback_models}
+        require(self.client or not needs_client, NO_CLIENT)
+
+
+NOBODY = Guest()

@@ -1,0 +1,74 @@
+"""A debate that may cost more than the operator wants unconfirmed: asked of the person at the client, once.
+
+Where nobody answers, it is opened: limits that hold are those of the debate and of the day.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import anyio
+from mcp.types import ElicitRequestFormParams, ElicitResult
+
+from server.debate.commands.effort import estimate
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Opened
+from server.debate.facts.state import Debate
+from server.debate.views.progress import estimate_line
+from server.models.client import Guest
+from server.tools.asking.elicitation import (
+    AskFirst,
+    State,
+    ask,
+    build_question,
+    can_ask,
+    is_asked_by_result,
+    read_answer,
+    read_state,
+)
+from server.tools.tool import ToolCall
+
+FIELD = "start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallingGuest(Guest):
+    """Who opens a debate with a call of a tool. `models`: those that a person named in this call."""
+
+    call: ToolCall
+    deadline: float
+    models: tuple[str, ...] = ()
+
+    async def approve(self, setup: Opened) -> None:
+        """Raises InvalidRequestError for a debate that is not possible or not wanted, AskFirst with a question."""
+        await super().approve(setup)
+        call, limit = self.call, self.call.manager.client_terms.confirm_cost_usd
+        _, most = estimate(Debate(setup)).cost_usd
+        left = self.deadline - anyio.current_time()
+        if not limit or Decimal(most or 0) <= limit:
+            return
+        if (state := read_state(call)) and state.asks == "spending":
+            check_answer(setup, read_answer(call, "spending"))
+        elif can_ask(call) and left > 0:
+            form = build_form(setup, limit)
+            if is_asked_by_result(call):
+                raise AskFirst(build_question(State(asks="spending", models=[*self.models]), form))
+            check_answer(setup, await ask(call, form, left))
+
+
+def build_form(setup: Opened, limit: Decimal) -> ElicitRequestFormParams:
+    message = f"{estimate_line(Debate(setup))} That may be more than ${limit:f}. Start this debate?"
+    field = {"type": "boolean", "title": "Start it", "default": True}
+    return ElicitRequestFormParams(
+        message=message, requested_schema={"type": "object", "properties": {FIELD: field}}
+    )
+
+
+def check_answer(setup: Opened, answer: object) -> None:
+    """Raises InvalidRequestError if a person declined."""
+    if not isinstance(answer, ElicitResult) or answer.action == "cancel":
+        return
+    if answer.action == "decline" or (answer.content or {}).get(FIELD) is False:
+        told = "The person at the client declined the cost, and the debate was not started."
+        raise InvalidRequestError(
+            f"{told} {estimate_line(Debate(setup))} Ask for less: options.effort=quick, fewer rounds or other models."
+        )

@@ -1,0 +1,146 @@
+"""A seat whose turns a person writes, in a form of the client's or with submit_turn."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from mcp.types import ElicitRequestFormParams, ElicitResult
+
+from tests.support.client_calls import call
+from tests.support.mcp_debates import call_next, read_events
+from tests.support.simulation import build_ballot
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N13", "N7")]
+
+SIDES = [
+    {"name": "Me", "stance": "yes", "model": "human"},
+    {"name": "Bot", "stance": "no", "model": "scripted"},
+]
+ASKED = {
+    "question": "Ship it?",
+    "debaters": SIDES,
+    "run": True,
+    "options": {"ballots": "none", "judges": {"models": ["scripted"]}},
+    "wait_seconds": 5,
+}
+
+
+class Person:
+    """Whoever is at the client: each form gets the next of these answers, the last one again and again."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = [*answers]
+        self.forms: list[ElicitRequestFormParams] = []
+
+    async def __call__(self, _: Any, form: ElicitRequestFormParams) -> ElicitResult:
+        self.forms.append(form)
+        given = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if given is None:
+            await anyio.sleep_forever()
+        return (
+            given
+            if isinstance(given, ElicitResult)
+            else ElicitResult(action="accept", content={"text": given})
+        )
+
+
+DECLINED, CANCELLED = ElicitResult(action="decline"), ElicitResult(action="cancel")
+
+
+async def test_a_person_writes_each_turn_in_a_form_that_shows_what_was_said_last(open_client: Any) -> None:
+    person = Person("First, it works.", "Second, it still works.")
+    async with open_client(elicitation_callback=person) as client:
+        ran = await call(client, "start_debate", **ASKED)
+        spoke = await read_events(client, ran, "spoke")
+
+    assert ran["status"] == "concluded", ran["reason"]
+    assert len(person.forms) == 2
+    mine = [event for event in spoke if event["seat"] == "Me"]
+    assert [event["text"] for event in mine] == ["First, it works.", "Second, it still works."]
+    assert {event["usage"]["model"] for event in mine} == {"human"}
+    assert "Your position: yes" in person.forms[0].message
+    (said,) = [event["text"] for event in spoke if event["seat"] == "Bot" and event["round"] == 1]
+    assert said.splitlines()[0] in person.forms[1].message
+
+
+@pytest.mark.parametrize("answer", [DECLINED, CANCELLED, ElicitResult(action="accept", content={"text": ""})])
+async def test_a_turn_that_is_not_given_is_asked_once_and_awaited_from_submit_turn(
+    open_client: Any, answer: ElicitResult
+) -> None:
+    person = Person(answer)
+    async with open_client(elicitation_callback=person) as client:
+        stood = await call(client, "start_debate", **ASKED)
+        again = await call(client, "get_verdict", debate_id=stood["debate_id"], wait_seconds=5)
+        asked = len(person.forms)
+        turn = {"debate_id": stood["debate_id"], "speaker": "Me", "text": "By the tool."}
+        after = await call(client, "submit_turn", **turn, wait_seconds=5)
+
+    assert (stood["status"], again["status"], asked) == ("waiting", "waiting", 1)
+    assert stood["next"].startswith("Next: submit_turn(")
+    assert [one["speaker"] for one in stood["awaited"]] == ["Me"]
+    assert after["status"] == "waiting"  # the second round, for which the person is asked anew
+    assert len(person.forms) == 2
+
+
+async def test_a_person_who_does_not_answer_holds_a_call_no_longer_than_it_waits(
+    open_client: Any, era: str
+) -> None:
+    person = Person(None)
+    async with open_client(elicitation_callback=person) as client:
+        with anyio.move_on_after(4) as limit:
+            stood = await call(client, "start_debate", **{**ASKED, "wait_seconds": 1})
+        if era == "auto":  # the client waits for the person by itself
+            (stood,) = (await call(client, "find_debates"))["debates"]
+        turn = {"debate_id": stood["debate_id"], "speaker": "Me", "text": "By the tool."}
+        after = await call(client, "submit_turn", **turn, wait_seconds=0)
+
+    assert limit.cancelled_caught == (era == "auto")
+    assert stood["status"] == "waiting"
+    assert after["status"] in ("running", "waiting")
+
+
+async def test_where_nobody_can_be_asked_the_seat_is_the_callers(open_client: Any) -> None:
+    async with open_client() as client:
+        step = await call(client, "start_debate", **ASKED)
+        while step["status"] == "waiting":
+            turn = {"debate_id": step["debate_id"], "speaker": "Me", "text": f"In round {step['round']}."}
+            step = await call(client, "submit_turn", **turn)
+        spoke = await read_events(client, step, "spoke")
+
+    assert step["status"] == "concluded"
+    assert [event["text"] for event in spoke if event["seat"] == "Me"] == ["In round 1.", "In round 2."]
+
+
+async def test_the_callers_own_seat_asks_nobody(open_client: Any) -> None:
+    person = Person("Something.")
+    sides = [{**SIDES[0], "model": "caller"}, SIDES[1]]
+    async with open_client(elicitation_callback=person) as client:
+        stood = await call(client, "start_debate", **{**ASKED, "debaters": sides})
+
+    assert stood["status"] == "waiting"
+    assert person.forms == []
+
+
+async def test_a_person_judges_and_a_ballot_that_is_none_is_left_to_the_tool(open_client: Any) -> None:
+    finding = {"verdict": "It is right.", "winner": "yes", "reasoning": "Nobody answered it.", "margin": 2}
+    ballot = json.dumps(build_ballot("Me", percent=60))
+    person = Person("What do you mean?", json.dumps(finding))
+    options = {"ballots": "blind", "judges": {"models": ["human"], "both_orders": False}}
+    sides = [{**SIDES[0], "model": "human"}, SIDES[1]]
+    async with open_client(elicitation_callback=person) as client:
+        step = await call(client, "start_debate", **{**ASKED, "debaters": sides, "options": options})
+        first = step
+        while step["status"] in ("waiting", "running"):
+            awaited = step["awaited"][0] if step["status"] == "waiting" else None
+            if awaited is None:
+                step = await call_next(client, step)
+                continue
+            text = {"ballot": ballot, "judgment": json.dumps(finding)}.get(awaited["task"], "By the tool.")
+            turn = {"debate_id": step["debate_id"], "speaker": awaited["speaker"], "text": text}
+            step = await call(client, "submit_turn", **turn, wait_seconds=5)
+        judged = await read_events(client, step, "judged")
+
+    assert first["status"] == "waiting"
+    assert step["status"] == "concluded", step["reason"]
+    assert [(event["winner"], event["usage"]["model"]) for event in judged] == [("Me", "human")]
