@@ -65,7 +65,11 @@ function Actions({ app, debate }) {
   const offered = ACTIONS.filter((action) => app.host?.actions?.includes(action));
   if (!offered.length) return null;
   const isPaused = debate.status === "paused";
-  const press = (action) => () => (action === "note" || action === "challenge" ? app.openForm(action) : app.act(action === "pause" && isPaused ? "resume" : action));
+  const press = (action) => (event) => {
+    if (event.detail > 1) return;  // the second click of a double click: by then the button may mean something else
+    if (action === "note" || action === "challenge") app.openForm(action);
+    else app.act(action === "pause" && isPaused ? "resume" : action);
+  };
   return html`<aside class="actions" aria-label="Steer the debate">
     ${app.form && html`<${TextForm} app=${app} debate=${debate} />`}
     <div class="buttons">

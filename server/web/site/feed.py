@@ -150,7 +150,7 @@ class EventStream(Response):
         del self.headers["content-length"]
         self.events, self.send_timeout = events, send_timeout
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def wait_for_leaving() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
@@ -160,6 +160,8 @@ class EventStream(Response):
         async with anyio.create_task_group() as tasks, aclosing(self.events) as events:
             tasks.start_soon(wait_for_leaving)
             await send(start)
+            if scope["method"] == "HEAD":
+                await events.aclose()
             async for event in events:
                 with anyio.move_on_after(self.send_timeout) as patience:
                     await send({"type": "http.response.body", "body": event, "more_body": True})

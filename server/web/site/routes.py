@@ -25,14 +25,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from server.debate.facts.errors import DebateError
-from server.debate.rules.decide import is_round_over, next_round
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
-from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.redaction import redact_error
 from server.web.page import Place, build_page, build_policy, read_scripts, read_style
 from server.web.site.feed import ChangeFeed, EventStream
 from server.web.site.presses import parse_press, perform
+from server.web.site.records import Records
 from server.web.sources import load_debate_data, load_list_data
 
 PLACE = Place(script=(Path(__file__).parent / "site.js").read_text(encoding="utf-8"), connect="'self'")
@@ -41,11 +40,6 @@ POLICY = f"{build_policy(PLACE, (*read_scripts(), PLACE.script), read_style())};
 MAX_BODY = 64_000  # bytes of a press
 BODY_TIMEOUT = 10.0  # seconds until a press has arrived
 MAX_STREAMS = 100
-
-LEFT = (
-    "No process runs this debate now: the one that did has ended, or was killed. What was recorded is kept, and Step "
-    "goes on from there."
-)
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +50,7 @@ class Visitor:
 
     manager: DebateManager
     feed: ChangeFeed
+    records: Records
     actor: str
 
 
@@ -145,28 +140,14 @@ async def show_debate(request: Request, visitor: Visitor) -> Response:
 
 
 async def send_record(request: Request, visitor: Visitor) -> Response:
-    """{"data": for `counterpoint.show`, "next_round", "note": what the page says beside the status}.
-
-    `since`: the entries after this one. 304 if nothing is new since the response with this `ETag`.
-    """
-    manager, debate_id = visitor.manager, request.path_params["debate_id"]
+    """What `Records.load` returns. `since`: the entries after this one. 304 if nothing is new since this `ETag`."""
     since = request.query_params.get("since", "")
     since_seq = int(since) if re.fullmatch("[0-9]{1,9}", since) else 0
-    snapshot, is_run = await manager.load(debate_id), await manager.is_run(debate_id)
-    tag = f'"{snapshot.debate.version}-{int(is_run)}-{since_seq}"'
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers={"etag": tag})
-    data = await load_debate_data(manager, debate_id, since_seq=since_seq)
-    note = LEFT if not is_run and is_left(snapshot) else ""
-    content = {"data": data, "next_round": next_round(snapshot.debate), "note": note}
-    return JSONResponse(content, headers={"etag": tag})
-
-
-def is_left(snapshot: DebateSnapshot) -> bool:
-    """Whether a debate that nobody runs was left in the middle of what was asked for."""
-    debate = snapshot.debate
-    in_round = debate.round > 0 and not is_round_over(debate)
-    return snapshot.status == "running" and (snapshot.is_unattended or in_round)
+    version = await visitor.records.find_version(request.path_params["debate_id"], since_seq)
+    headers = {"etag": version.tag}
+    if request.headers.get("if-none-match") == version.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(await visitor.records.load(version), headers=headers, media_type="application/json")
 
 
 async def send_events(request: Request, visitor: Visitor) -> Response:
@@ -183,12 +164,12 @@ async def take_press(request: Request, visitor: Visitor) -> Response:
     return JSONResponse({"line": line})
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, seconds: float = BODY_TIMEOUT) -> bytes:
     """JSON, which a page of another site cannot send unasked. Raises HTTPException for what is too much or too slow."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "A press is sent as application/json.")
     body = bytearray()
-    with anyio.move_on_after(BODY_TIMEOUT) as patience:
+    with anyio.move_on_after(seconds) as patience:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_BODY:

@@ -138,6 +138,23 @@ async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_c
         assert window.complaints == []
 
 
+async def test_the_second_click_of_a_double_click_is_not_taken_for_what_the_button_means_by_then(
+    database: str,
+) -> None:
+    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
+        debate_id = (await start_debate(guest.manager)).id
+        page = await window.open(debate_id)
+        await press(page, "Pause")
+        resume = page.get_by_role("button", name="Resume")
+        await resume.hover()
+        await page.mouse.down(click_count=2)
+        await page.mouse.up(click_count=2)
+        assert await resume.is_enabled()
+        assert (await guest.manager.load(debate_id)).debate.version == 2
+        await press(page, "Resume")
+        await page.get_by_role("button", name="Pause").wait_for()
+
+
 async def test_an_action_that_is_refused_says_why_and_keeps_what_was_written(database: str) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
         debate_id = (await start_debate(guest.manager)).id

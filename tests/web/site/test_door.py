@@ -131,6 +131,7 @@ async def test_the_port_is_open_on_this_machine_only_and_a_taken_one_is_refused(
     with open_port(0) as listener:
         host, port = listener.getsockname()
         assert host == "127.0.0.1"
+        assert listener.proto == socket.IPPROTO_TCP  # by which asyncio knows that it can send at once
         with pytest.raises(InvalidRequestError, match=f"Port {port} cannot be used: address already in use"):
             open_port(port)
     with socket.socket() as other, pytest.raises(OSError, match="refused"):

@@ -181,7 +181,7 @@ async def test_a_page_that_takes_nothing_is_left_and_nothing_piles_up_for_it(dat
 
         stream = EventStream(feed.follow(), send_timeout=0.01)
         with anyio.fail_after(TIMEOUT):
-            await stream({"type": "http"}, receive, send)  # type: ignore[arg-type]
+            await stream({"type": "http", "method": "GET"}, receive, send)  # type: ignore[arg-type]
         assert [message["type"] for message in sent] == ["http.response.start"]
         assert feed.follower_count == 0
 
@@ -198,6 +198,13 @@ async def test_a_client_that_does_not_read_holds_up_no_other(database: str) -> N
                 await events.settle()
                 await guest.manager.intervene(debate_id, "inject", NOTE, actor="test")
                 await events.wait_for(debate_id)
+
+
+async def test_a_request_for_the_head_of_the_stream_is_answered_and_follows_nothing(database: str) -> None:
+    async with open_site(database) as guest:
+        response = await guest.client.head(f"{guest.site.build_address()}events")
+        assert (response.status_code, response.headers["content-type"][:17]) == (200, "text/event-stream")
+        assert guest.site.feed.follower_count == 0
 
 
 async def test_streams_end_with_the_server(database: str) -> None:

@@ -5,11 +5,13 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
+from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
 from tests.support.sites import Guest, open_site
@@ -92,6 +94,22 @@ async def test_nothing_is_sent_again_until_something_is_new(guest: Guest) -> Non
     assert (await guest.get(path, **{"if-none-match": tag})).status_code == 200
 
 
+async def test_tabs_that_ask_for_the_same_at_once_get_the_same(guest: Guest) -> None:
+    debate_id = (await run_round(guest.manager)).id
+    answers = []
+
+    async def ask(since: int) -> None:
+        answers.append((since, (await guest.get(f"debates/{debate_id}/record?since={since}")).content))
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(40):
+            tasks.start_soon(ask, number % 10)
+    assert len(set(answers)) == 10
+    for since, content in answers:
+        [debate] = json.loads(content)["data"]["debates"]
+        assert debate["since_seq"] == since
+
+
 async def test_looking_runs_nothing_and_writes_nothing(database: str) -> None:
     model = ScriptedModel()
     async with open_engine(database, model) as other:
@@ -144,7 +162,7 @@ async def test_hostile_texts_stay_texts(guest: Guest) -> None:
 
 async def test_a_defect_is_a_sentence_without_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     nothing: Any = None
-    site = build_site(lambda _request: Visitor(nothing, nothing, "page"))
+    site = build_site(lambda _request: Visitor(nothing, nothing, Records(nothing), "page"))
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(site), base_url="http://test") as client:
         data, page = await client.get("/debates/abcd/record"), await client.get("/debates/abcd")
     for response in (data, page):

@@ -1,0 +1,67 @@
+"""What is new in a debate, as pages ask for it: many tabs ask for the same at the same time, and it is built once."""
+
+import json
+from typing import NamedTuple
+
+import anyio
+
+from server.debate.rules.decide import is_round_over, next_round
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.web.sources import load_debate_data
+
+MAX_KEPT = 8
+
+LEFT = (
+    "No process runs this debate now: the one that did has ended, or was killed. What was recorded is kept, and Step "
+    "goes on from there."
+)
+
+
+class Version(NamedTuple):
+    """What an answer depends on."""
+
+    debate_id: str
+    head: str  # hash of the last entry
+    is_run: bool
+    since_seq: int
+
+    @property
+    def tag(self) -> str:
+        return f'"{self.head}-{int(self.is_run)}-{self.since_seq}"'
+
+
+class Records:
+    def __init__(self, manager: DebateManager) -> None:
+        self._manager = manager
+        self._kept: dict[Version, bytes] = {}
+        self._lock = anyio.Lock()
+
+    async def find_version(self, debate_id: str, since_seq: int) -> Version:
+        """Raises DebateNotFoundError."""
+        snapshot = await self._manager.load(debate_id)
+        is_run = await self._manager.is_run(debate_id)
+        return Version(debate_id, snapshot.entries[-1].hash, is_run, since_seq)
+
+    async def load(self, version: Version) -> bytes:
+        """JSON: {"data": for `counterpoint.show`, "next_round", "note": what the page says beside the status}."""
+        async with self._lock:
+            if version not in self._kept:
+                while len(self._kept) >= MAX_KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[version] = await self._build(version)
+            return self._kept[version]
+
+    async def _build(self, version: Version) -> bytes:
+        data = await load_debate_data(self._manager, version.debate_id, since_seq=version.since_seq)
+        snapshot = await self._manager.load(version.debate_id)
+        note = LEFT if not version.is_run and is_left(snapshot) else ""
+        content = {"data": data, "next_round": next_round(snapshot.debate), "note": note}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def is_left(snapshot: DebateSnapshot) -> bool:
+    """Whether a debate that nobody runs was left in the middle of what was asked for."""
+    debate = snapshot.debate
+    in_round = debate.round > 0 and not is_round_over(debate)
+    return snapshot.status == "running" and (snapshot.is_unattended or in_round)
