@@ -271,6 +271,7 @@ BUILT: dict[str, str] = {
         "common client, deep links"
     ),
     "N16": "one-line install for the common clients, MCP bundle, registry manifest",
+    "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
@@ -279,7 +280,6 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
-    "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view; the MCP App comes later",
     "D12": (
         "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
         "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"

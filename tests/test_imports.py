@@ -161,7 +161,7 @@ ROOMS: dict[str, str] = {
     "mcp": (
         "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
         "models.own models.providers redaction settings startup storage tools.debates tools.hints "
-        "tools.listing tools.results tools.texts tools.tool"
+        "tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
     "client_configs": "debate.facts settings",
     "cli": "",

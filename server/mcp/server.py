@@ -9,13 +9,17 @@ from typing import Any
 from urllib.parse import quote
 
 from mcp import MCPError, types
+from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 
+from server.mcp import app
 from server.mcp.late_manager import LateManager, RequestContext
 from server.mcp.subscriptions import UpdateBus
 from server.settings import package_version
 from server.tools.listing import (
+    APPS,
     EXTENSIONS_VERSION,
     TASKS,
     TaskParams,
@@ -53,7 +57,9 @@ def build_server(manager: LateManager) -> Server[LateManager]:
         icons=[types.Icon(src=ICON, mime_type="image/svg+xml", sizes=["any"])],
         lifespan=lifespan,
         cache_hints={
-            "tools/list": CacheHint(ttl_ms=300_000, scope="public"),
+            "tools/list": CacheHint(
+                ttl_ms=300_000, scope="private"
+            ),  # hosts of apps are listed one tool more
             "resources/templates/list": CacheHint(ttl_ms=300_000, scope="public"),
             "prompts/list": CacheHint(ttl_ms=300_000, scope="public"),
             "resources/list": CacheHint(ttl_ms=2_000, scope="private"),
@@ -76,21 +82,33 @@ def build_server(manager: LateManager) -> Server[LateManager]:
         ("tasks/cancel", TaskParams),
     ):
         server.add_request_handler(method, kind, handle_task)
-    server.extensions[TASKS] = {}
+    server.extensions |= {TASKS: {}, APPS: {}}
+    server.middleware.append(add_legacy_extensions)
     return server
 
 
-async def list_tools(_context: RequestContext, _params: object) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[*load_listed_tools().values()])
+async def add_legacy_extensions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Tell clients of the earlier era of apps, too: the SDK leaves extensions out of its answer to `initialize`."""
+    result = await call_next(ctx)
+    if ctx.method == "initialize" and isinstance(result, dict):
+        offered = {**result["capabilities"], "extensions": {APPS: {}}}
+        return {**result, "capabilities": offered}
+    return result
+
+
+async def list_tools(context: RequestContext, _params: object) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=app.list_tools(context, load_listed_tools().values()))
 
 
 async def call_tool(
     context: RequestContext, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
     manager = await context.lifespan_context.get()
-    from server.mcp import tasks  # noqa: PLC0415
+    from server.mcp import tasks, watching  # noqa: PLC0415
     from server.tools import debates, tool  # noqa: PLC0415
 
+    if params.name == app.WATCH:
+        return await watching.watch_debate(manager, context, params)
     output = await debates.call_tool(manager, context, params)
     if isinstance(output, tool.BegunRun):
         return tasks.create(manager, output)  # type: ignore[return-value]  # the SDK has no type for an extension's
@@ -125,6 +143,8 @@ async def list_resources(
 async def read_resource(
     context: RequestContext, params: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
+    if params.uri.startswith(app.ADDRESS):
+        return app.read_app(params)
     from server.mcp import resources  # noqa: PLC0415
 
     return await resources.read_resource(context, params)

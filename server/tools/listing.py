@@ -15,6 +15,9 @@ from pydantic import Field
 TASKS = "io.modelcontextprotocol/tasks"
 """The extension by which a client polls what a call began (SEP-2663)."""
 
+APPS = "io.modelcontextprotocol/ui"
+"""The extension by which a host shows pages beside results (SEP-1865)."""
+
 EXTENSIONS_VERSION = "2026-07-28"
 """The first version of the protocol in which a client declares extensions with each request."""
 
@@ -39,12 +42,15 @@ def load_listed_tools() -> Mapping[str, types.Tool]:
     return {tool.name: tool for tool in listed.tools}
 
 
+def declares(context: ServerRequestContext[Any, Any], extension: str) -> bool:
+    """Whether the client declares an extension: with this request, or before the 2026 era with its first."""
+    offered = context.session.client_capabilities
+    return extension in ((offered and offered.extensions) or {})
+
+
 def polls_tasks(context: ServerRequestContext[Any, Any]) -> bool:
     """Whether the client of this request polls tasks. As the extension has it, an earlier request tells nothing."""
-    offered = context.session.client_capabilities
-    return context.protocol_version >= EXTENSIONS_VERSION and TASKS in (
-        (offered and offered.extensions) or {}
-    )
+    return context.protocol_version >= EXTENSIONS_VERSION and declares(context, TASKS)
 
 
 def require_tasks(context: ServerRequestContext[Any, Any]) -> None:

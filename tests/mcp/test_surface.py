@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.types import PromptReference, ResourceTemplateReference
 
 from server.mcp.server import ICON
-from server.tools.listing import TASKS
+from server.tools.listing import APPS, TASKS
 from tests.support.client_calls import call
 from tests.support.mcp_debates import run_debate
 
@@ -34,7 +34,7 @@ async def test_only_what_there_is_is_offered(open_client: Any, era: str) -> None
 
     extensions = offered.pop("extensions", {})
     assert set(offered) == {"tools", "resources", "prompts", "completions"}
-    assert set(extensions) == ({TASKS} if era == "auto" else set())
+    assert set(extensions) == ({APPS, TASKS} if era == "auto" else {APPS})
 
 
 async def test_a_hint_is_sent_whether_it_is_true_or_false(open_client: Any) -> None:

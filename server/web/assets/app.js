@@ -36,7 +36,7 @@ function findModel(id) {
 
 function Page({ app }) {
   const debate = findModel(app.shown);
-  if (!debate) return html`<main id="main" class="empty"><p role="status">${app.notice || "Waiting for a debate."}</p></main>`;
+  if (!debate) return html`<main id="main" class="empty"><p role="status">${plain(app.notice || app.live.words) || "Waiting for a debate."}</p></main>`;
   return html`<a class="skip" href="#main">Skip to the finding</a>
     <${Header} app=${app} debate=${debate} />
     <main id="main" tabindex="-1">
@@ -85,14 +85,13 @@ const Notice = ({ app }) => html`<span class="notice" role="status" dir="auto">$
 
 function TextForm({ app, debate }) {
   const send = (event) => {
-    event.preventDefault();
-    const { text, to } = event.target;
+    const { text, to } = event.target.form;
     if (text.value.trim()) app.act(app.form, { text: text.value, to: to.value });
   };
-  return html`<form class="textform" onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && app.openForm("")}>
+  return html`<form class="textform" onSubmit=${(event) => event.preventDefault()} onKeyDown=${(event) => event.key === "Escape" && app.openForm("")}>
     <label>${nameAction(app.form)}<textarea name="text" rows="3" required></textarea></label>
     <label>to <select name="to" aria-label="Addressee"><option value="">everybody</option>${debate.names.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label>
-    <button type="submit" disabled=${app.isBusy}>Send</button> <button type="button" onClick=${() => app.openForm("")}>Cancel</button>
+    <button type="button" disabled=${app.isBusy} onClick=${send}>Send</button> <button type="button" onClick=${() => app.openForm("")}>Cancel</button>
   </form>`;
 }
 

@@ -4,7 +4,7 @@ function Header({ app, debate }) {
   const { setup } = debate;
   return html`<header class="head">
     <p class="eyebrow">
-      ${app.host?.open && html`<a href="#list" onClick=${(event) => { event.preventDefault(); app.open(""); }}>All debates</a>`}
+      ${app.host?.search && html`<a href="#list" onClick=${(event) => { event.preventDefault(); app.open(""); }}>All debates</a>`}
       <strong>Counterpoint</strong>
       <span>debate <code>${debate.id}</code></span>
       <span>${formatTime(debate.entries[0].at)}</span>
