@@ -109,7 +109,7 @@ async def test_a_debate_is_opened_stepped_steered_and_concluded(open_client: Ope
         await host.press("Send")
         await host.expect("What of the costs?")
         await host.press("Conclude")
-        await host.press("Step")
+        await host.app.locator("button:disabled").first.wait_for(timeout=PATIENCE)
         await host.app.locator("html[data-chain=intact]").wait_for(state="attached", timeout=PATIENCE)
         found = await call(client, "get_verdict", debate_id=opened["debate_id"])
 

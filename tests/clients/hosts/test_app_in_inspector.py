@@ -88,7 +88,7 @@ async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address
         names = [(await app.inner_text()).split("\n")[0] for app in await apps.all()]
         await page.get_by_role("button", name="Open App").click()
         app = await find_app(page)
-        await app.get_by_text("Ship it on Friday?").first.wait_for()
+        await app.locator("h1", has_text="Ship it on Friday?").wait_for()
         step = app.get_by_role("button", name="Step", exact=True)
         for number in (1, 2):
             await step.click()
