@@ -312,7 +312,7 @@ async def build_result(manager: DebateManager, task: Task, end: DebateSnapshot) 
 
 
 def dump_result(result: types.CallToolResult) -> Wire:
-    return result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude={"result_type"})
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def describe(manager: DebateManager, task: Task, status: str, **more: Mapping[str, Any]) -> Wire:

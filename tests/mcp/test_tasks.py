@@ -53,6 +53,7 @@ async def test_a_run_is_a_task_whose_result_is_that_of_the_call(open_modern: Ope
     assert done["status"] == "completed"
     assert done["result"]["structuredContent"] == {**direct, "joined": False}
     assert done["result"]["content"][0]["text"]
+    assert done["result"]["resultType"] == "complete"  # as of the call; the TypeScript client needs it
     assert "error" not in done
 
 

@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client
 from playwright.async_api import FrameLocator, Page
 
-from tests.support.browser import open_browser_async
+from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.paths import ROOT
 from tests.support.servers import OpenClient
@@ -29,6 +30,7 @@ class Host:
         self.calls: list[str] = []  # tools that the app has called
         self.arguments: list[dict[str, Any]] = []
         self.asked: list[str] = []  # addresses that were asked of the network
+        self.errors: list[str] = []  # thrown in a page and caught by nobody
         self.dialogs: list[str] = []
         self.fails_with = ""  # what the server answers from now on
 
@@ -44,16 +46,16 @@ class Host:
         result = await self.client.call_tool(params["name"], params.get("arguments"))
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    async def open(self, **options: Any) -> None:
+    async def open(self, *, waits: bool = True, **options: Any) -> None:
         """Show the app that the server names for a tool."""
         tools = {tool.name: tool for tool in (await self.client.list_tools()).tools}
         meta = tools["start_debate"].meta
         assert meta is not None
         (content,) = (await self.client.read_resource(meta["ui"]["resourceUri"])).contents
         await self.page.evaluate("([html, options]) => open(html, options)", [content.text, options])  # type: ignore[union-attr]
-        await self.page.wait_for_function(
-            "seen.some(({ method }) => method === 'ui/notifications/initialized')"
-        )
+        if waits:
+            begun = "seen.some(({ method }) => method === 'ui/notifications/initialized')"
+            await self.page.wait_for_function(begun)
 
     async def tell(self, method: str, **params: Any) -> None:
         await self.page.evaluate("(message) => send(message)", {"method": f"ui/{method}", "params": params})
@@ -72,7 +74,7 @@ class Host:
 
 @asynccontextmanager
 async def open_host(client: Client) -> AsyncIterator[Host]:
-    async with open_browser_async() as browser:
+    async with launch_browser() as browser:
         page = await browser.new_page()
         host = Host(client, page)
         html = (ROOT / "tests/support/app_host.html").read_text()
@@ -87,6 +89,7 @@ async def open_host(client: Client) -> AsyncIterator[Host]:
 
         await page.route("**/*", answer)
         page.on("dialog", dismiss)
+        page.on("pageerror", lambda error: host.errors.append(str(error)))
         await page.expose_function("callTool", host.call_tool)
         await page.goto(HOST)
         yield host
@@ -202,3 +205,44 @@ async def test_a_host_that_shows_no_debate_is_told_why(open_modern: OpenClient) 
         await host.tell("resource-teardown", reason="closed")
 
     assert host.calls == []
+
+
+async def test_a_host_that_never_answers_is_told_of(open_modern: OpenClient) -> None:
+    async with open_modern() as client, open_host(client) as host:
+        await host.page.clock.install()
+        await host.open(answers=0, waits=False)
+        await host.page.wait_for_function("seen.some(({ method }) => method === 'ui/initialize')")
+        told = host.app.get_by_text("The host does not answer.")
+        with anyio.fail_after(PATIENCE / 1000):
+            while not await told.count():
+                await host.page.clock.run_for(21_000)
+
+    assert host.calls == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        "text",
+        {"method": "ui/notifications/tool-result", "params": None},
+        {
+            "method": "ui/notifications/host-context-changed",
+            "params": {"safeAreaInsets": {"top": "x"}, "styles": 7},
+        },
+        {"method": "ui/notifications/tool-input", "params": {"arguments": {"debate_id": {"toString": 1}}}},
+        {"method": "toString", "id": 7},
+        {"id": 999, "result": {}},
+    ],
+    ids=repr,
+)
+async def test_a_message_of_another_shape_does_no_harm(open_modern: OpenClient, message: Any) -> None:
+    async with open_modern() as client, open_host(client) as host:
+        opened = await call(client, "start_debate", question="Ship it?", format="verdict")
+        await host.open()
+        await host.page.evaluate("(message) => frame.contentWindow.postMessage(message, '*')", message)
+        await host.page.evaluate("(message) => send(message)", message)
+        await host.show(opened)
+        await host.expect("Ship it?")
+
+    assert host.errors == []

@@ -9,7 +9,7 @@
   let origin = "*";  // of the host, from its first answer on
   let number = 0;
   const pending = new Map();  // requests by id: {settle, fail}
-  let context = {}, debateId = "", timer = 0, isPolling = false, isAskedAgain = false, isOver = false;
+  let context = {}, debateId = "", timer = 0, isPolling = false, isAskedAgain = false, isSteering = false, isOver = false;
 
   // Messages ------------------------------------------------------------------------------------------------------
   const post = (message) => host.postMessage({ jsonrpc: "2.0", ...message }, origin === "null" ? "*" : origin);
@@ -43,9 +43,9 @@
     }
   });
 
-  function receive({ id, method, params = {} }) {
-    const handle = HANDLERS[method];
-    handle?.(params);
+  function receive({ id, method, params }) {
+    const handle = Object.hasOwn(HANDLERS, method) ? HANDLERS[method] : null;
+    handle?.(params ?? {});
     if (id === undefined || id === null) return;
     post(handle ? { id, result: {} } : { id, error: { code: -32601, message: "Method not found" } });
   }
@@ -114,7 +114,8 @@
     let wait = POLL.other;
     try {
       const status = await update();
-      counterpoint.connect({ actions: ACTIONS, act, open: follow });  // for a host that lets us call tools
+      if (!isSteering) counterpoint.connect({ actions: ACTIONS, act, open: follow });  // the host lets us call tools
+      isSteering = true;
       counterpoint.live("connected", "live");
       if (status === "concluded" || status === "truncated") {
         counterpoint.live("", "");

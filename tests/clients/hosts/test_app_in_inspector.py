@@ -14,7 +14,7 @@ import anyio
 import pytest
 from playwright.async_api import Frame, Page
 
-from tests.support.browser import open_browser_async
+from tests.support.browser import launch_browser
 from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
 
@@ -76,7 +76,7 @@ async def find_app(page: Page) -> Frame:
 
 
 async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address: str) -> None:
-    async with open_browser_async() as browser:
+    async with launch_browser() as browser:
         page = await browser.new_page(viewport={"width": 1500, "height": 1000})
         page.set_default_timeout(PATIENCE * 1000)
         await page.goto(address)
