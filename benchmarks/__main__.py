@@ -11,6 +11,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks rhetoric MODEL
        python -m benchmarks hollow [DEBATES]
        python -m benchmarks quotes DEBATES.jsonl.gz
+       python -m benchmarks pages DEBATES.jsonl.gz FOLDER [ID ...]
        python -m benchmarks mirrors [--debates N]
 """
 
@@ -55,6 +56,10 @@ def main() -> None:  # noqa: C901, PLR0912  (a case for each command)
             from benchmarks.recorded import quotes  # noqa: PLC0415
 
             quotes.main(rest)
+        case ["pages", *rest]:
+            from benchmarks.recorded import pages  # noqa: PLC0415
+
+            pages.main(rest)
         case ["mirrors", *rest]:
             from benchmarks.recorded import mirrors  # noqa: PLC0415
 

@@ -77,8 +77,10 @@ def take_pictures(path: Path) -> None:
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-chain=intact]", state="attached")
         take(page, "page-finding")
-        for part in ("sure", "map", "time", "forks"):
-            page.locator(f"#{part}").screenshot(path=IMAGES / f"page-{part}.png")
+        for part in ("#sure", "#map .map", "#time", "#forks"):
+            name = part.split()[0].removeprefix("#")
+            page.locator(part).screenshot(path=IMAGES / f"page-{name}.png")
+        page.evaluate("scrollTo(0, 0)")
         page.emulate_media(color_scheme="dark")
         take(page, "page-dark")
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ function Outcome({ debate }) {
   const title = report.winner_stance || (report.outcome === "contested" ? "no side prevailed" : report.outcome ? "" : describeNoFinding(debate));
   return html`<p class="meta">${report.outcome && html`<span class="chip outcome">${report.outcome}</span>`}
       ${report.winner && html`<span class="who">argued by <${Words} text=${report.winner} /></span>`}</p>
-    <h2 id="finding" class="outcome">${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}<${Words} text=${title} /></h2>
+    <h2 id="finding" class=${"outcome" + (title.length > 110 ? " long" : "")}>${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}<${Words} text=${title} /></h2>
     ${!report.outcome && debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
 }
 

@@ -92,7 +92,7 @@ const PlainText = ({ debate, point }) => {
     shown += text.slice(at, from) + name;
     at = to;
   }
-  const cited = debate.ids ? new RegExp(`^(?:${debate.ids.source}[\\s,;:]*)+`, "u") : /^$/;  // what it cites stands below it
+  const cited = debate.ids ? new RegExp(`^(?:${debate.ids.source}[\\s,;:]*)+(?=\\p{Lu})`, "u") : /^$/;  // what it cites stands below it
   return html`<${Words} text=${(shown + text.slice(at, point.end)).replace(cited, "").slice(0, 600)} />`;
 };
 
