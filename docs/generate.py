@@ -19,6 +19,9 @@ from urllib.parse import quote
 import click
 from mcp.types import ListToolsResult
 
+from docs.costs import render_costs
+from docs.error_texts import render_error_texts
+from docs.screenshots import terminal
 from server.cli.main import counterpoint
 from server.client_configs.clients import CLIENTS
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND
@@ -237,6 +240,15 @@ def render_links() -> str:
     return " ·\n".join(f"[{title}]({link})" for title, link in links.items())
 
 
+def render_start() -> str:
+    """How each client is set up."""
+    lines = ["| client | command | file |", "| --- | --- | --- |"]
+    for name, client in CLIENTS.items():
+        project = f"`{client.project_file}` with `--project`" if client.project_file else ""
+        lines.append(f"| {client.title} | `counterpoint install {name}` | {project} |")
+    return "\n".join(lines)
+
+
 def render_prompts() -> str:
     lines = ["| prompt | argument | what it does |", "| --- | --- | --- |"]
     for prompt in PROMPTS:
@@ -337,6 +349,9 @@ BLOCKS: dict[str, tuple[str, Callable[[], str]]] = {
     "results": ("tools.md", render_results),
     "resources": ("tools.md", render_resources),
     "prompts": ("tools.md", render_prompts),
+    "start": ("start.md", render_start),
+    "costs": ("costs.md", render_costs),
+    "errors": ("errors.md", render_error_texts),
     "clients": ("clients.md", render_clients),
     "links": ("clients.md", render_links),
     "settings": ("settings.md", render_settings),
@@ -362,6 +377,7 @@ def render_listed_tools() -> str:
 
 
 def main() -> None:
+    terminal.IMAGE.write_text(terminal.draw(), encoding="utf-8")
     LISTED_FILE.write_text(render_listed_tools(), encoding="utf-8")
     for name, (page, make) in BLOCKS.items():
         path = DOCS / page

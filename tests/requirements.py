@@ -270,6 +270,10 @@ BUILT: dict[str, str] = {
         "ready to publish: uvx counterpoint-mcp, server.json, MCP bundle, container image, install for every "
         "common client, deep links"
     ),
+    "N30": (
+        "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "
+        "threat model, troubleshooting by error text"
+    ),
     "N16": "one-line install for the common clients, MCP bundle, registry manifest",
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
@@ -288,10 +292,6 @@ PARTLY: dict[str, str] = {
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
-    "N30": (
-        "a documentation site: guide, cookbook, 'how good are the verdicts', costs, local models, privacy and "
-        "threat model, troubleshooting by error text"
-    ),
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D18": (
         "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "

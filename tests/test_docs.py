@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.generate import BLOCKS, DOCS, read_field_docstrings, render_listed_tools, replace_block
+from docs.site import CONFIG
 from server.cli.main import counterpoint
 from server.debate.commands.formats import FORMATS
 from server.settings import ResearchServer, Settings
@@ -95,6 +96,12 @@ def test_links_resolve(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
 
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = CONFIG.read_text(encoding="utf-8")
+
+    assert [page.name for page in DOCS.glob("*.md") if f'"{page.name}"' not in navigation] == []
 
 
 def test_the_changelog_has_a_section_for_the_release() -> None:
