@@ -25,6 +25,10 @@ ASKING = ("step", "resume", "conclude")
 """After which this process may ask models, if no other runs the debate."""
 
 
+STEP_WAIT = 0.5
+"""Seconds: a round that cannot begin, because of the database for example, says so at once."""
+
+
 class Press(BaseModel):
     """A button that was pressed. The same press may arrive twice: its `request_id` and `round` say so."""
 
@@ -58,19 +62,23 @@ async def perform(manager: DebateManager, debate_id: str, press: Press, actor: s
     if press.action in ASKING and not await manager.is_run(debate_id):
         await manager.check_models([*dict.fromkeys(find_own_models(snapshot.debate).values())])
     if press.action == "step":
-        return describe_step(await manager.step(debate_id, expected_round=press.round, wait=0), press.round)
+        return await step(manager, snapshot, press.round)
     request = InterventionRequest(text=press.text, to=press.to, request_id=press.request_id)
     _, effect = await manager.intervene(debate_id, ACTIONS[press.action], request, actor=actor)
     return effect
 
 
-def describe_step(snapshot: DebateSnapshot, round_number: int) -> str:
-    """What became of a step that nobody waits for."""
-    debate, reason = snapshot.debate, status_reason(snapshot.debate)
+async def step(manager: DebateManager, before: DebateSnapshot, round_number: int) -> str:
+    """Begin the next round, and wait until what keeps it from beginning is known. 0: whichever it is."""
+    after = await manager.step(before.id, expected_round=round_number, wait=STEP_WAIT)
+    debate, reason = after.debate, status_reason(after.debate)
+    number = round_number or next_round(before.debate)
+    if debate.ended:
+        return f"The debate is over: {reason}"
     if debate.paused:
         raise InvalidRequestError(f"The debate is paused: {reason} Press Resume to go on.")
-    if snapshot.status == "waiting":
+    if after.status == "waiting":
         return f"The debate waits: {reason}"
-    if 0 < round_number < next_round(debate):
-        return f"Round {round_number} has been run already."
-    return f"Round {next_round(debate)} runs."
+    if number < next_round(before.debate):
+        return f"Round {number} had been run already."
+    return f"Round {number} {'was run' if number < next_round(debate) else 'runs'}."

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -44,13 +45,27 @@ async def test_step_runs_the_round_that_the_page_shows_as_the_next_and_runs_it_o
             tasks.start_soon(lambda: guest.press(debate_id, "step", round=1))
     await wait_for_round(guest, debate_id, 1)
     late = await guest.press(debate_id, "step", round=1)
-    assert (late.status_code, late.json()) == (200, {"line": "Round 1 has been run already."})
+    assert (late.status_code, late.json()) == (200, {"line": "Round 1 had been run already."})
     assert (await wait_for_round(guest, debate_id, 1)).debate.round == 1
 
-    assert (await guest.press(debate_id, "step", round=2)).json() == {"line": "Round 2 runs."}
+    assert (await guest.press(debate_id, "step", round=2)).json() == {"line": "Round 2 was run."}
     assert (await wait_for_round(guest, debate_id, 2)).debate.round == 2
     early = await guest.press(debate_id, "step", round=9)
     assert (early.status_code, "Round 9 cannot run yet" in early.json()["error"]) == (409, True)
+
+
+async def test_step_tells_of_a_round_that_goes_on_and_of_one_that_cannot_begin(database: str) -> None:
+    gate = Gate()
+    async with open_site(database, gate.model) as guest:
+        debate_id = (await start_debate(guest.manager)).id
+        assert (await guest.press(debate_id, "step")).json() == {"line": "Round 1 runs."}
+        assert (await guest.press(debate_id, "step", round=1)).json() == {"line": "Round 1 runs."}
+        gate.release.set()
+        await wait_for_round(guest, debate_id, 1)
+        for path in Path(database).parent.glob("debates.db*"):
+            path.unlink()
+        lost = await guest.press(debate_id, "step", round=2)
+        assert (lost.status_code, "cannot be used" in lost.json()["error"]) == (503, True)
 
 
 async def test_pause_and_resume_reach_a_debate_that_another_process_runs(database: str) -> None:
