@@ -8,6 +8,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks labels FILE.csv
        python -m benchmarks judges LLMBAR.csv [BELIEFS.csv]
        python -m benchmarks stopping BELIEFS.csv
+       python -m benchmarks convergence [MODEL]
        python -m benchmarks rhetoric MODEL
        python -m benchmarks hollow [DEBATES]
        python -m benchmarks quotes DEBATES.jsonl.gz
@@ -48,6 +49,10 @@ def main() -> None:  # noqa: C901, PLR0912  (a case for each command)
             from benchmarks.recorded import stopping  # noqa: PLC0415
 
             stopping.main(rest)
+        case ["convergence", *rest]:
+            from benchmarks.recorded import similarity  # noqa: PLC0415
+
+            similarity.main(rest)
         case ["rhetoric", *rest]:
             from benchmarks.recorded import rhetoric  # noqa: PLC0415
 

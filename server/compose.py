@@ -45,9 +45,8 @@ async def open_manager(
 ) -> AsyncIterator[DebateManager]:
     """The manager of this process, with its database, research servers and hooks.
 
-    `custom_models`: by the name that debates use for them. `recover`: resume unattended debates whose process
-    is gone. `chaos`: faults to inject into all models. `leeway`: see `ModelCaller`. `journal`: one that is open
-    already, and stays open.
+    `custom_models`: by name. `recover`: resume unattended debates whose process is gone. `chaos`: faults to inject into
+    all models. `leeway`: see `ModelCaller`. `journal`: one that is open already, and stays open.
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
@@ -65,6 +64,7 @@ async def open_manager(
             ModelRegistry(custom_models, guard, chaos, prices, connections),
             configured_models=settings.models,
             effort=settings.effort,
+            embeddings=settings.embeddings,
             environ=environ,
             clock=clock,
             research=research,

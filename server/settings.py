@@ -135,6 +135,9 @@ class Settings(BaseModel):
     effort: EffortLevel = "standard"
     """The [effort](debates.md#effort) of debates that name none: `quick`, `standard` or `assured`. Default:
     `standard`."""
+    embeddings: str = Field("", max_length=200)
+    """The model that embeds texts, such as `openai/text-embedding-3-small`: it says whether
+    [voters hold alike](debates.md#private-ballots) what they hold. Default: none."""
     concurrency: int = Field(256, ge=1, le=1000)
     """Maximum of concurrent requests to providers, of all debates together. Default: `256`."""
     provider_concurrency: int = Field(0, ge=0, le=1000)

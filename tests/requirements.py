@@ -164,6 +164,10 @@ BUILT: dict[str, str] = {
     "D24": "a block of phases can repeat until consensus, convergence or the limit",
     "D29": "messages between debaters beside ordinary turns, where a phase allows them",
     "D9": "retries with backoff for failed calls; work pushed to the next stage without polling",
+    "D12": (
+        "convergence detection with a similarity threshold (0.85) and a minimum of rounds, on meaning and not on "
+        "wording"
+    ),
     "D13": (
         "hollow-consensus detection (quick unanimity, shallow reasoning, echo chamber, groupthink) and a "
         "challenge injected into the next round; limits on challenges; every branch can fire, and a test "
@@ -283,12 +287,7 @@ BUILT: dict[str, str] = {
     ),
 }
 
-PARTLY: dict[str, str] = {
-    "D12": (
-        "a talk ends, or is said to have been able to end, by movement and belief in private ballots after a minimum "
-        "of rounds; missing: the similarity of what voters hold, on meaning and not on wording, threshold 0.85"
-    ),
-}
+PARTLY: dict[str, str] = {}
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {

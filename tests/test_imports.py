@@ -65,18 +65,21 @@ ROOMS: dict[str, str] = {
         "debate.analysis debate.arguments debate.ballots debate.commands debate.documents debate.facts "
         "debate.prompts debate.rules debate.schemas debate.votes"
     ),
-    "models.fakes": "debate.facts debate.schemas models",
+    "models.embeddings": "models",
+    "models.fakes": "debate.facts debate.schemas models models.embeddings",
     "models.own": "models redaction",
     "models.client": "debate.facts debate.rules models",
     "models.concurrency": "",
     "models.resilience": "models models.concurrency",
     "models.local": "models redaction",
     "models.prices": "debate.facts models models.fakes",
-    "models.providers": "debate.facts debate.rules http models models.prices models.resilience redaction",
+    "models.providers": (
+        "debate.facts debate.rules http models models.embeddings models.prices models.resilience redaction"
+    ),
     "models.windows": "debate.facts models models.fakes models.providers models.prices",
     "models.registry": (
-        "debate.facts debate.votes models models.client models.fakes models.local models.own models.prices "
-        "models.providers models.resilience"
+        "debate.facts debate.votes models models.client models.embeddings models.fakes models.local models.own "
+        "models.prices models.providers models.resilience"
     ),
     "models.model_servers": "models.providers models.registry models.windows",
     "engine": "",
@@ -86,8 +89,8 @@ ROOMS: dict[str, str] = {
         "redaction signing storage"
     ),
     "engine.model_calls": (
-        "debate.documents debate.facts debate.prompts debate.replies debate.rules engine.turnstile models "
-        "models.client models.registry redaction research"
+        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules engine.turnstile "
+        "models models.client models.registry redaction research"
     ),
     "engine.runner": (
         "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"

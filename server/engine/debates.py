@@ -73,6 +73,7 @@ class DebateManager:
         *,
         configured_models: Sequence[str] = (),
         effort: EffortLevel = "standard",
+        embeddings: str = "",
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
         research: Research | None = None,
@@ -83,7 +84,7 @@ class DebateManager:
         signer: Signer | None = None,
         client_terms: ClientTerms = DEFAULT_TERMS,
     ) -> None:
-        """`configured_models` (if empty, the API keys in `environ` decide) and `effort`: for debates that name none."""
+        """`configured_models` (if empty, the API keys in `environ` decide), `effort`: for debates that name none."""
         self.environ, self.clock = environ, clock
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
@@ -94,14 +95,12 @@ class DebateManager:
         self.find_by_prefix, self.find_changes = self.store.find_by_prefix, self.store.find_changes
         self.client_terms = client_terms
         self._journal, self._models = journal, models
-        self._prices, self._windows = prices or PriceTable(), windows or WindowTable()
-        self._open_debate = partial(open_debate, find_price=self._prices.find_price, effort=effort)
+        self._find_price, self._windows = (prices or PriceTable()).find_price, windows or WindowTable()
+        self._open = partial(open_debate, find_price=self._find_price, effort=effort, embeddings=embeddings)
         self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
         self.research = research or Research({})
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
-        self.asked: set[tuple[str, str]] = (
-            set()
-        )  # (debate id, key of a call) of turns that a person was asked for
+        self.asked = set[tuple[str, str]]()  # (debate id, key of a call) of turns that a person was asked for
         self._text_listeners: list[OnDebateText] = []
         self._before_steps: list[BeforeStep] = []
         self._task_group = anyio.create_task_group()
@@ -144,7 +143,7 @@ class DebateManager:
         await self._take_turn()
         models = request.models or await self._choose_models([debater.model for debater in request.debaters])
         seed = secrets.randbelow(2**31 - 1) + 1
-        build = partial(self._open_debate, request, models=models, seed=seed)
+        build = partial(self._open, request, models=models, seed=seed)
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
         setup = await to_thread.run_sync(build) if is_slow else build()
         asked = repeats.build_asked(joins, start=request)
@@ -196,7 +195,7 @@ class DebateManager:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
-        setup = add_prices(setup, self._prices.find_price)
+        setup = add_prices(setup, self._find_price)
         asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
         return await self._create(setup, inherited, actor, code, asked, guest)
 
@@ -218,8 +217,7 @@ class DebateManager:
         names = find_models(setup)
         await self.check_models((*names, *setup.fallback_models))
         self._models.prepare(names)
-        officers = (officer for officer in find_officers(setup).values() if officer)
-        for tools in (setup.judges.tools, *(officer.tools for officer in officers)):
+        for tools in (setup.judges.tools, *(seat.tools for seat in find_officers(setup).values() if seat)):
             self.research.check(tools)
         for debater in setup.debaters:
             self.research.check(debater.tools, for_debater=True)
@@ -325,7 +323,7 @@ class DebateManager:
         if action == "replace_model" and (model := request.model.strip()):
             await self.check_models([model])
             window = sum(found.tokens for found in await self._windows.find([model]))
-            request = replace(request, price=self._prices.find_price(model), window=window)
+            request = replace(request, price=self._find_price(model), window=window)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age), is_stepped=not snapshot.is_unattended)
 

@@ -17,6 +17,7 @@ import rfc8785
 from anyio import to_thread
 from pydantic_core import to_json
 
+from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
 from server.debate.facts.config import CLIENT, Debater
@@ -104,6 +105,8 @@ class ModelCaller:
         attempts = 1
         with anyio.move_on_after(deadline.seconds_left):
             try:
+                if call.task == "measurement":
+                    return await self.measure(debate, call, seconds)
                 return await self.send_request(debate, call, max_attempts, seconds, on_text, model)
             except WithdrawnError:
                 raise
@@ -174,6 +177,14 @@ class ModelCaller:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
         return await read_reply(debate, call, reply)
+
+    async def measure(self, debate: Debate, call: Call, timeout_seconds: float) -> Event:
+        """How alike the positions of voters are, by the embeddings of a model."""
+        ballots = list_round_ballots(debate)
+        texts = [ballot.position for ballot in ballots]
+        vectors, usage = await self.models.get_embedder(call.model).embed(texts, timeout_seconds)
+        await self.turnstile.enter()
+        return build_measured(debate, call.seen, ballots, vectors, usage)
 
 
 async def read_reply(debate: Debate, call: Call, reply: Reply) -> Event:

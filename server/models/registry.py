@@ -11,7 +11,9 @@ from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.debate.votes.families import family as find_family
 from server.models import LITELLM_PREFIX, Model, ModelError, OnText, Reply, Request
 from server.models.client import AbsentModel
+from server.models.embeddings import Embedder
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
+from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel, is_scripted
 from server.models.local import model as embedded
 from server.models.own import OwnModel, as_model, load_own_model
@@ -20,6 +22,7 @@ from server.models.providers import keys as stored_keys
 from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
+from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder
 from server.models.providers.endpoints import find_endpoint, is_of_known_provider
 from server.models.providers.litellm import (
     LitellmModel,
@@ -162,6 +165,16 @@ class ModelRegistry:
             endpoint=endpoint,
             connections=self._connections,
         )
+
+    def get_embedder(self, name: str) -> Embedder:
+        """The model of that name that embeds texts: "scripted", or one of a provider."""
+        if name == "scripted":
+            return ScriptedEmbedder()
+        price = self._prices.find_price(name)
+        endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name, mode="embedding")
+        if endpoint is None:
+            return LitellmEmbedder(name, price=price)
+        return DirectEmbedder(name, price=price, endpoint=endpoint, connections=self._connections)
 
     def find_provider(self, name: str) -> str:
         """The provider that is asked; "" for models without one. Raises as `get`."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from hypothesis import settings
 
+from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.open import open_debate
@@ -29,6 +30,7 @@ from server.debate.rules.transitions import apply, replay
 from server.debate.views.rounds import build_analysis
 from server.debate.views.state import StoredDebate, sum_usage
 from server.debate.views.verdict import build_result, build_verdict
+from server.models.fakes.embeddings import count_words
 
 FUZZ_SETTINGS = settings(derandomize=True, deadline=None, max_examples=150, database=None)
 """Hypothesis with the same examples on every run."""
@@ -193,10 +195,18 @@ class DebateSimulation:
         answer = self.script(call)
         if isinstance(answer, ProviderFailure):
             return build_failure(call, answer.cause, answer.detail)
+        if call.task == "measurement":
+            return self.measure(call)
         if isinstance(answer, str):
             answer = Reply(answer, build_usage(call.model))
         reply = replace(answer, text=use_labels(self.debate, call, answer.text))
         return interpret(self.debate, call, reply)
+
+    def measure(self, call: Call) -> Event:
+        """How alike positions are, by the words that they share."""
+        ballots = list_round_ballots(self.debate)
+        vectors = [count_words(ballot.position) for ballot in ballots]
+        return build_measured(self.debate, call.seen, ballots, vectors, build_usage(call.model))
 
     def step(self) -> bool:
         """Carry out the next decision. False if the debate waits or has ended."""
@@ -205,7 +215,8 @@ class DebateSimulation:
                 self.add_events(*events)
             case Ask(calls) as asking:
                 calls = calls[: asking.max_in_flight]
-                self.calls_made += [(call, render(self.debate, call)) for call in calls]
+                prompted = (call for call in calls if call.task != "measurement")
+                self.calls_made += [(call, render(self.debate, call)) for call in prompted]
                 for call in self.arrival_order(calls):
                     self.add_events(self.answer(call))
             case Wait() | Over() | Mirror():

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from server.cli.terminal import Terminal
 from server.debate.analysis.mirrors import describe_escalation
-from server.debate.ballots.report import describe_ballot, describe_ballot_event
+from server.debate.ballots.report import describe_ballot, describe_ballot_event, describe_measured
 from server.debate.commands.effort import describe_effort
 from server.debate.facts import events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
@@ -74,7 +74,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
         case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
             pass
-        case events.Balloted() | events.Digested() | events.PassageRead():
+        case events.Balloted() | events.Measured() | events.Digested() | events.PassageRead():
             print_aside(out, event)
         case events.Judged():
             print_judgment(out, event)
@@ -94,12 +94,16 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             assert_never(event)
 
 
-def print_aside(out: Terminal, event: events.Balloted | events.Digested | events.PassageRead) -> None:
+def print_aside(
+    out: Terminal, event: events.Balloted | events.Measured | events.Digested | events.PassageRead
+) -> None:
     """What is no part of the talk, in a line. Samples of the baseline are too many: they stand in the verdict."""
     if isinstance(event, events.Digested):
         print_note(out, f"The reader, section {event.slot_index + 1}: {quote_heading(event.summary)}")
     elif isinstance(event, events.PassageRead):
         print_note(out, f"{event.seat} asked for {quote_heading(event.query)}: {event.found}")
+    elif isinstance(event, events.Measured):
+        print_note(out, describe_measured(event))
     elif event.wave != "sample":
         print_note(out, describe_ballot(event))
 

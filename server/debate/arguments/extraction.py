@@ -119,3 +119,15 @@ def describe_claim(row: Mapping[str, Any]) -> str:
     does += [f"same as [{other}]" for other in row["same_as"]]
     source = [f"by {quote_heading(row['evidence'])}"] if row["evidence"] else []
     return f"- [{row['point']}] {quote_heading(row['wording'])} ({', '.join([row['kind'], *source, *does])})"
+
+
+def find_same_seats(debate: Debate, round_number: int) -> frozenset[frozenset[str]]:
+    """The pairs of debaters of whom a point of this round is the same as one of the other's."""
+    pairs = (
+        (claim.said.seat, target)
+        for extracted in debate.extractions
+        if extracted.round == round_number
+        for claim in extracted.claims
+        for target in claim.same_as
+    )
+    return frozenset(frozenset((seat, target.seat)) for seat, target in pairs if target.round == round_number)

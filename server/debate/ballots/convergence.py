@@ -6,15 +6,16 @@ ballots cannot conform, because nobody has seen another's; a talk that ends earl
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from server.debate.arguments.points import has_said
+from server.debate.ballots.similarity import choose_alike, find_likeness, list_round_ballots
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
 from server.debate.facts.config import WRITTEN, find_block
 from server.debate.facts.events import Balloted, BlockEnded, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
-from server.debate.facts.state import Debate, replace
+from server.debate.facts.state import Debate, once, replace
 from server.debate.votes.families import family
 
 SURE = Fraction(9, 10)
@@ -88,27 +89,59 @@ def find_agreement(debate: Debate) -> TalkSkipped | None:
 
 def find_convergence(debate: Debate) -> Converged | None:
     """That the talk may end after this round, by the ballots of everybody after it; None where it goes on."""
+    standing = find_standing(debate)
+    if standing is None:
+        return None
+    likeness = None if standing.why or standing.is_open else find_likeness(debate)
+    if not (standing.why or likeness):
+        return None
+    return Converged(
+        round=debate.round,
+        why=standing.why or "alike",
+        movement="" if standing.movement is None else format_share(standing.movement),
+        belief=format_share(standing.belief),
+        leader=standing.leader,
+        by=likeness.by if likeness else "",
+        similarity=likeness.similarity if likeness else "",
+    )
+
+
+def wants_measurement(debate: Debate) -> bool:
+    """Whether embeddings are to say if positions are alike: all choose the same, and nothing else ends the talk."""
+    if debate.setup.meter is None:
+        return False
+    standing = find_standing(debate)
+    is_undecided = standing is not None and not (standing.why or standing.is_open)
+    return is_undecided and choose_alike(list_round_ballots(debate))
+
+
+class Standing(NamedTuple):
+    """What the ballots of everybody after a round say, besides whether they are alike."""
+
+    why: StopReason
+    belief: Fraction  # in the position that leads
+    leader: str
+    movement: Fraction | None
+    is_open: bool  # somebody names an attack that nobody has answered, or no position leads
+
+
+@once
+def find_standing(debate: Debate) -> Standing | None:
+    """None where the ballots cannot end the talk: too early, not of everybody, or somebody asked for more."""
     is_early = debate.talk_round_count < MIN_ROUNDS or debate.phase is None or not debate.phase.is_talk
     if debate.setup.stop == "off" or is_early or is_steered(debate):
         return None
-    last = {b.seat: b for b in debate.round_ballots(debate.round) if b.wave == "round" and b.informative}
-    if len(last) < len(debate.names):
+    ballots = list_round_ballots(debate)
+    if not ballots:
         return None
-    ballots = list(last.values())
     belief, leader = max(
         ((pool_belief(ballots, name), name) for name in (*debate.names, "")), key=lambda b: b[0]
     )
     movement = find_movement(debate, ballots)
-    why = find_stop_reason(
-        belief,
-        movement,
-        is_anything_new=any(ballot.new_point or is_moved_by_round(ballot) for ballot in ballots),
-        is_anything_open=any(ballot.open_point for ballot in ballots) or not leader,
-    )
-    if not why:
-        return None
-    moved = "" if movement is None else format_share(movement)
-    return Converged(round=debate.round, why=why, movement=moved, belief=format_share(belief), leader=leader)
+    is_open = any(ballot.open_point for ballot in ballots) or not leader
+    is_new = any(ballot.new_point or is_moved_by_round(ballot) for ballot in ballots)
+    why = find_stop_reason(belief, movement, is_anything_new=is_new, is_anything_open=is_open)
+    return Standing(why, belief, leader, movement, is_open)
 
 
 def is_steered(debate: Debate) -> bool:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.arguments.points import format_id
 from server.debate.ballots.challenges import describe_alert
 from server.debate.ballots.convergence import measure_movement
+from server.debate.facts.answers import Measured
 from server.debate.facts.beliefs import Alerted, Citation, Share, TalkSkipped, build_shares, find_choice
 from server.debate.facts.events import Balloted, BallotEvent
 from server.debate.facts.quoting import quote_heading
@@ -130,6 +131,12 @@ def describe_ballot(ballot: Balloted) -> str:
     )
 
 
+def describe_measured(measured: Measured) -> str:
+    """How alike the positions of voters are, pair by pair."""
+    pairs = (f"{pair.one} and {pair.other} {pair.value}" for pair in measured.similarities)
+    return f"Similarity of what all hold in private, by {measured.usage.model}: {', '.join(pairs)}."
+
+
 def describe_ballot_event(debate: Debate, event: BallotEvent) -> str:
     """That a talk is skipped, or may end, because of ballots, with the figures."""
     if isinstance(event, Alerted):
@@ -138,7 +145,10 @@ def describe_ballot_event(debate: Debate, event: BallotEvent) -> str:
     if isinstance(event, TalkSkipped):
         families = ", ".join(event.families)
         return f"The blind ballots agree on {event.choice} ({percent}; {families}): the talk is skipped."
-    if event.why == "sure":
+    if event.why == "alike":
+        measured = f" (similarity {event.similarity} or more)" if event.similarity else ""
+        why = f"all choose {event.leader} in private, and hold it alike by the {event.by}{measured}"
+    elif event.why == "sure":
         why = f"all together hold {event.leader} likely at {percent}, and nobody names an open point"
     else:
         why = f"no voter moved by more than {event.movement}, and nobody names anything new"

@@ -11,6 +11,7 @@ from server.debate.facts.config import (
     EMBEDDED,
     WRITTEN,
     Challenges,
+    Meter,
     Moderator,
     Observer,
     Officer,
@@ -190,3 +191,9 @@ def check_challenges(setup: Opened) -> None:
         setup.ballots != "none",
         "options.challenges=challenge needs private ballots: leave options.ballots out.",
     )
+
+
+def add_meter(setup: Opened, model: str) -> Opened:
+    """The setup with an embedding model, if ballots after its rounds may end the talk."""
+    is_needed = bool(model) and setup.stop != "off" and setup.ballots != "none"
+    return setup.model_copy(update={"meter": Meter(model=model)}) if is_needed else setup

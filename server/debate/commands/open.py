@@ -17,6 +17,7 @@ from server.debate.commands.escalation import build_escalation, check_escalation
 from server.debate.commands.formats import FORMATS, PHASES, Format
 from server.debate.commands.officers import (
     add_challenges,
+    add_meter,
     build_moderator,
     build_officer,
     build_readers,
@@ -75,12 +76,14 @@ def open_debate(
     seed: int,
     find_price: Callable[[str], Price] | None = None,
     effort: EffortLevel = "standard",
+    embeddings: str = "",
 ) -> Opened:
     """Return the setup of the requested debate, with prices.
 
     `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or
     the same in reverse order. `seed` and `effort` apply where the request has none; less effort than that is chosen
-    where the limits do not pay for it. `find_price`: in USD per token.
+    where the limits do not pay for it. `find_price`: in USD per token. `embeddings`: the model that says whether
+    voters hold alike what they hold; "" for none.
 
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
@@ -89,7 +92,8 @@ def open_debate(
     require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
     given = request.options.effort
     for level in [given] if given else list_levels(effort):
-        setup = plan_debate(request, models, seed, find_price, level)
+        setup = plan_debate(request, models, seed, level)
+        setup = add_prices(add_meter(setup, embeddings), find_price)
         if pays_for_all(Debate(setup)):
             break
     if setup.effort and level != (given or effort):
@@ -106,14 +110,12 @@ def plan_debate(
     request: DebateRequest,
     models: Sequence[str],
     seed: int,
-    find_price: Callable[[str], Price] | None,
     level: EffortLevel,
 ) -> Opened:
     setup = build_setup(request, models, seed, level)
     check_setup(setup, request.options)
     setup = add_voting(setup, request.options.voting)
-    setup = add_challenges(setup, request.options)
-    return add_prices(setup, find_price)
+    return add_challenges(setup, request.options)
 
 
 def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level: EffortLevel) -> Opened:
@@ -249,7 +251,8 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
     Raises:
         InvalidRequestError: a cost limit needs a price that is unknown.
     """
-    models = tuple(dict.fromkeys((*find_models(setup), *setup.fallback_models)))
+    measuring = (setup.meter.model,) if setup.meter else ()
+    models = tuple(dict.fromkeys((*find_models(setup), *setup.fallback_models, *measuring)))
     prices = tuple(map(find_price, models)) if find_price else ()
     check_prices_known(setup.limits, models, prices)
     effort = setup.effort

@@ -1,11 +1,12 @@
 """What answers have in common, what is marked in them, what is looked up and read beside them, and stand-ins."""
 
+from hashlib import sha256
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from server.debate.facts.beliefs import Citation
-from server.debate.facts.config import ANALYST, OBSERVER, READER, Count, Dollars, Fact, SeatPrompt
+from server.debate.facts.beliefs import Citation, ShareText
+from server.debate.facts.config import ANALYST, METER, OBSERVER, READER, Count, Dollars, Fact, SeatPrompt
 from server.debate.facts.text import clean, collapse_whitespace
 
 Pattern = Literal[
@@ -149,6 +150,39 @@ class Extracted(Answer):
     dropped: Count = 0  # rows whose words are not in the turn that they name
     unknown: Count = 0  # references to nothing, or to what the author of the turn had not read
     informative: bool = True  # False: the model is too small to have understood it
+
+
+def build_embedding_key(model: str, text: str) -> str:
+    """What the vector of a text by a model is kept under: SHA-256 of both, in hexadecimal.
+
+    The length of the name stands before it, so that no other pair has the same bytes.
+    """
+    name = model.encode()
+    return sha256(b"%d:%b%b" % (len(name), name, text.encode())).hexdigest()
+
+
+class Embedded(Fact):
+    """A voter's position that was measured, by the key of its vector: the hash of the model and of the whole text."""
+
+    seat: str
+    key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class Similarity(Fact):
+    """How alike the positions of two voters are: the cosine of their vectors, 0 where it is less."""
+
+    one: str
+    other: str
+    value: ShareText
+
+
+class Measured(Answer):
+    """How alike the positions are that voters, who all choose the same, hold in private after a round."""
+
+    kind: Literal["measured"] = "measured"
+    seat: str = METER
+    positions: tuple[Embedded, ...]
+    similarities: tuple[Similarity, ...]
 
 
 class DefaultPositionsUsed(Fact):

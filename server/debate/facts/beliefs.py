@@ -188,12 +188,13 @@ class Converged(Fact):
 
     kind: Literal["converged"] = "converged"
     round: Count
-    why: Literal[
-        "unmoved", "sure"
-    ]  # beliefs moved little and nobody names anything new; or they are high and firm
+    why: Literal["unmoved", "sure", "alike"]
+    """Beliefs moved little and nobody names anything new; they are high and firm; or all hold the same, and alike."""
     movement: ShareText | Literal[""] = ""  # the largest of a voter since its ballot before; "" where unknown
     belief: ShareText  # in the position that leads, pooled over the voters
     leader: str  # a debater's name; "" for none of the positions
+    by: Literal["", "embeddings", "analyst"] = ""  # what says that they are alike
+    similarity: ShareText | Literal[""] = ""  # of the two positions that differ most, where it was measured
 
 
 SignalName = Literal[

@@ -25,8 +25,8 @@ ChallengeMode = Literal["off", "report", "challenge"]
 ClaimMode = Literal["asked", "extracted"]
 BlockUntil = Literal["consensus", "convergence", "moderator", "limit"]
 SeatKind = Literal["debaters", "moderator", "referee", "observer", "analyst", "judges", "synthesizer"]
-AnySeatKind = SeatKind | Literal["framer", "reader"]
-"""Those that a debate may hide, and those before the first round, who cannot be hidden."""
+AnySeatKind = SeatKind | Literal["framer", "reader", "meter"]
+"""Those that a debate may hide; and those before the first round, and the one without words, which cannot be hidden."""
 
 
 class Fact(BaseModel):
@@ -67,7 +67,7 @@ MAX_PROMPT_LENGTH = 8_000
 """Characters of a seat's prompt, and of any other text that a caller gives for prompts."""
 
 MODERATOR, REFEREE, OBSERVER, ANALYST = "moderator", "referee", "observer", "analyst"
-SYNTHESIZER, FRAMER, READER = "synthesizer", "framer", "reader"
+SYNTHESIZER, FRAMER, READER, METER = "synthesizer", "framer", "reader", "meter"
 """Seats besides those of debaters and judges ("judge 1", …)."""
 
 JUDGE_PREFIX = "judge "
@@ -77,6 +77,7 @@ def seat_kind(seat: str) -> AnySeatKind:
     officers: dict[str, AnySeatKind] = {
         FRAMER: "framer",
         READER: "reader",
+        METER: "meter",
         MODERATOR: "moderator",
         REFEREE: "referee",
         OBSERVER: "observer",
@@ -191,6 +192,12 @@ class Observer(Officer):
     """The seat that marks rhetoric. Judges read what it alleges only where that was asked for."""
 
     shown: bool = False
+
+
+class Meter(Fact):
+    """The model that embeds positions of voters, so that it can be told whether they are alike."""
+
+    model: str
 
 
 class Challenges(Fact):

@@ -19,6 +19,7 @@ from server.debate.facts.answers import (
     DirectMessage,
     Extracted,
     Lookup,
+    Measured,
     MessageAct,
     Observed,
     PassageRead,
@@ -53,6 +54,7 @@ __all__ = [
     "Digested",
     "Extracted",
     "Lookup",
+    "Measured",
     "Observed",
     "PassageRead",
     "PromptsComputed",
@@ -60,10 +62,9 @@ __all__ = [
     "Usage",
 ]  # with all that is defined here: one place to import facts from
 
-OfficerTask = Literal[
-    "framing", "digest", "opening", "closing", "audit", "observation", "extraction", "deliverable"
-]
-Task = OfficerTask | Literal["argument", "message", "answer", "ballot", "judgment"]
+OfficerTask = Literal["framing", "digest", "opening", "closing", "audit", "observation", "deliverable"]
+ReaderTask = Literal["extraction", "measurement"]
+Task = OfficerTask | ReaderTask | Literal["argument", "message", "answer", "ballot", "judgment"]
 """What a seat is asked for. `opening` and `closing` of a round are the moderator's."""
 
 Act = MessageAct | Literal["argument", "answer"]
@@ -98,6 +99,7 @@ class Opened(Fact):
     observer: config.Observer | None = None
     analyst: config.Officer | None = None  # reads what the turns of each round claim
     synthesizer: config.Officer | None = None
+    meter: config.Meter | None = None  # measures whether positions of voters are alike
     ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
     effort: config.Effort | None = None  # what was left to a preset, and which one
     stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
@@ -362,7 +364,7 @@ class Ended(Fact):
 
 
 TalkEvent = RoundOpened | Spoke | Audited | Observed | Extracted | RoundClosed
-AnswerEvent = PositionsFramed | Digested | TalkEvent | Balloted | Judged | Synthesized
+AnswerEvent = PositionsFramed | Digested | TalkEvent | Balloted | Measured | Judged | Synthesized
 SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a slot of a round, or fails to
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost

@@ -54,6 +54,7 @@ class Debate:
     research: tuple[events.Researched, ...] = ()
     observations: tuple[events.Observed, ...] = ()
     extractions: tuple[events.Extracted, ...] = ()
+    measurements: tuple[events.Measured, ...] = ()
     research_versions: tuple[int, ...] = ()  # the version that each of them made
     ballots: tuple[events.Balloted, ...] = ()  # without samples
     samples: tuple[events.Balloted, ...] = ()  # of the baseline
@@ -301,6 +302,7 @@ class Debate:
             *spoken,
             *self.observations,
             *self.extractions,
+            *self.measurements,
             *self.ballots,
             *self.samples,
             *self.judgments,

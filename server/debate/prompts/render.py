@@ -235,6 +235,8 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901, PL
             yield wording.ANALYST_STEPS
         case "deliverable":
             yield wording.SYNTHESIZER_STEPS
+        case "measurement":
+            raise AssertionError("texts are embedded as they are")
         case _:
             assert_never(call.task)
 

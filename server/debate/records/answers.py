@@ -97,7 +97,7 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR
                 collapse_whitespace(clean(event.summary)) == event.summary,
                 "its summary is not one clean line",
             )
-        case events.Balloted() | HandoffFailed() | Researched():
+        case events.Balloted() | events.Measured() | HandoffFailed() | Researched():
             pass
         case _:
             assert_never(event)

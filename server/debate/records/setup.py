@@ -11,7 +11,7 @@ from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
 from server.debate.commands.effort import list_levels
 from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
-from server.debate.commands.officers import check_challenges
+from server.debate.commands.officers import add_meter, check_challenges
 from server.debate.commands.open import (
     MAX_BLOCK_ROUNDS,
     MAX_DEBATERS,
@@ -204,6 +204,10 @@ def check_seats(setup: Opened) -> None:
 
 def check_models(setup: Opened) -> None:
     known = {*find_models(setup), *setup.fallback_models}
+    if meter := setup.meter:
+        known.add(meter.model)
+        without = setup.model_copy(update={"meter": None})
+        require(add_meter(without, meter.model) == setup, "its meter has nothing to do.")
     for what, rows in (("prices", setup.prices), ("windows", setup.windows)):
         models = [row.model for row in rows]
         is_fit = len(set(models)) == len(models) and known.issuperset(models)

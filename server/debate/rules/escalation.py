@@ -153,7 +153,7 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
         for each in setup.debaters
     )
     judges = tuple(models[seat] for seat in judge_seats(setup))
-    called = {*models.values(), *setup.fallback_models}
+    called = {*models.values(), *setup.fallback_models, setup.meter.model if setup.meter else ""}
     changed: dict[str, Any] = {
         "debaters": debaters,
         "judges": setup.judges.model_copy(update={"models": judges, "reserve": ()}),

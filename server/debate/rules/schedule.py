@@ -15,6 +15,7 @@ speakers, the slots follow from that choice, which is an event of the debate.
     synthesizer  [synthesizer]
     baseline     [A B C, and again, until the tokens of the debate are spent]
 
+Where all ballots of a round choose the same, a model may be asked with them whether their positions are [alike].
 Private ballots (`waves`) come before the first turns, after the turns of a round, and with those who decide.
 
 After the turns of a round follow [referee, observer, analyst] and [closing moderator], where the debate has them.
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
+from server.debate.ballots.convergence import wants_measurement
 from server.debate.ballots.samples import MOST_SAMPLES, count_debate_tokens, count_samples, count_usage
 from server.debate.ballots.waves import (
     BLIND_BALLOT,
@@ -39,6 +41,7 @@ from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import (
     ANALYST,
     FRAMER,
+    METER,
     MODERATOR,
     OBSERVER,
     READER,
@@ -167,6 +170,21 @@ def may_send(debate: Debate, seat: str) -> bool:
     return allows and not any(turn.message for turn in debate.round_turns(debate.round) if turn.seat == seat)
 
 
+def find_turn_problem(debate: Debate, turn: Spoke, slot: Slot) -> str:
+    """Why a turn is not what its slot asks for; "" where it is."""
+    others = {*debate.names} - {turn.seat}
+    is_said = turn.act == "argument" and not turn.to
+    problems = {
+        "an argument is for everybody": slot.task == "argument" and not is_said,
+        "it answers another message": slot.task == "answer"
+        and (turn.act, turn.to) != ("answer", slot.message_author),
+        "a message was asked for": slot.task == "message" and turn.act in ("argument", "answer"),
+        f"no message can go to {turn.to}": slot.task == "message" and turn.to not in others,
+        f"{turn.hands_to} cannot speak next": bool(turn.hands_to) and turn.hands_to not in others,
+    }
+    return next((problem for problem, holds in problems.items() if holds), find_message_problem(debate, turn))
+
+
 def find_message_problem(debate: Debate, turn: Spoke) -> str:
     """Why the message that comes with a turn cannot be sent; "" where there is none, or it can."""
     if turn.message is None:
@@ -201,15 +219,17 @@ def build_talk_groups(debate: Debate, phase: Phase) -> SlotGroups:
     before = opening if phase.order == "moderated" else ()
     voters = list_later_voters(debate) if spoken else ()
     ballots = (tuple(Slot(name, LATER_BALLOT, "ballot") for name in voters),) if voters else ()
-    return (*before, *spoken, *ballots, *build_review_groups(debate.setup, spoken))
+    return (*before, *spoken, *ballots, *build_review_groups(debate, spoken))
 
 
-def build_review_groups(setup: Opened, turn_groups: SlotGroups) -> SlotGroups:
-    """The referee, the observer and the analyst, if anybody speaks in the round, and the closing moderator."""
+def build_review_groups(debate: Debate, turn_groups: SlotGroups) -> SlotGroups:
+    """The referee, the observer, the analyst and the meter, if anybody speaks in the round; the closing moderator."""
+    setup = debate.setup
     audit = (Slot(REFEREE, 0, "audit"),) if setup.referee else ()
     observation = (Slot(OBSERVER, 0, "observation"),) if setup.observer else ()
     extraction = (Slot(ANALYST, 0, "extraction"),) if setup.analyst else ()
-    readers = (*audit, *observation, *extraction) if turn_groups else ()
+    measurement = (Slot(METER, 0, "measurement"),) if wants_measurement(debate) else ()
+    readers = (*audit, *observation, *extraction, *measurement) if turn_groups else ()
     closes = setup.moderator is not None and setup.moderator.closes
     return (*((readers,) if readers else ()), *(((CLOSING_SLOT,),) if closes else ()))
 

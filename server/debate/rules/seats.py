@@ -6,6 +6,7 @@ from server.debate.facts.config import (
     ANALYST,
     CLIENT,
     FRAMER,
+    METER,
     MODERATOR,
     OBSERVER,
     READER,
@@ -63,14 +64,14 @@ def find_tools(setup: Opened, seat: str, task: Task) -> tuple[str, ...]:
         case "referee" | "observer" | "analyst" | "synthesizer":
             officer = find_officers(setup)[seat]
             return officer.tools if officer else ()
-        case "framer" | "reader":
+        case "framer" | "reader" | "meter":
             return ()
         case _:
             assert_never(kind)
 
 
 def find_models(setup: Opened) -> tuple[str, ...]:
-    """Every model that a seat has, or may get with the positions that are to be named."""
+    """Every model that writes for a seat, or may, with the positions that are to be named."""
     later = setup.framer.models if setup.framer else ()
     return tuple(dict.fromkeys((*seat_models(setup).values(), *later, *setup.judges.reserve)))
 
@@ -84,6 +85,8 @@ def find_own_models(debate: Debate) -> dict[str, str]:
 
 def candidate_models(debate: Debate, seat: str) -> tuple[str, ...]:
     """The models of a seat in the order of preference. A seat of the caller has no fallback models."""
+    if seat == METER and debate.setup.meter:
+        return (debate.setup.meter.model,)  # no model that writes can stand in for it
     own = find_own_models(debate)[seat]
     return (own,) if own in WRITTEN else tuple(dict.fromkeys((own, *debate.setup.fallback_models)))
 

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from server.debate.arguments.extraction import find_extraction_problem
 from server.debate.ballots import challenges, convergence, rhetoric
+from server.debate.ballots.similarity import find_measurement_problem
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.documents import digests, sources
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
@@ -34,6 +35,7 @@ from server.debate.facts.events import (
     HandedOff,
     HandoffFailed,
     Judged,
+    Measured,
     Observed,
     Opened,
     PassageRead,
@@ -70,7 +72,7 @@ from server.debate.rules.schedule import (
     REPAIRABLE_CAUSES,
     Slot,
     final_closing_slots,
-    find_message_problem,
+    find_turn_problem,
     has_final_failure,
     is_exhausted,
     open_slots,
@@ -170,14 +172,8 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             turns = (*debate.turns, event) if isinstance(event, Spoke) else debate.turns
             added = (*debate.transcript_events, event)
             return fill_slot(debate, event, transcript_events=added, turns=turns)
-        case Observed():
-            check_open_slot(debate, event, "observation")
-            check_fits(rhetoric.find_observation_problem(debate, event))
-            return fill_slot(debate, event, observations=(*debate.observations, event))
-        case Extracted():
-            check_open_slot(debate, event, "extraction")
-            check_fits(find_extraction_problem(debate, event))
-            return fill_slot(debate, event, extractions=(*debate.extractions, event))
+        case Observed() | Extracted() | Measured():
+            return apply_reading(debate, event)
         case Balloted():
             check_open_slot(debate, event, "ballot")
             check_fits(convergence.find_ballot_problem(debate, event))
@@ -201,6 +197,23 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
             return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
+
+
+def apply_reading(debate: Debate, event: Observed | Extracted | Measured) -> Debate:
+    """Add what somebody reads in a round, which steers nothing by itself."""
+    match event:
+        case Observed():
+            check_open_slot(debate, event, "observation")
+            check_fits(rhetoric.find_observation_problem(debate, event))
+            return fill_slot(debate, event, observations=(*debate.observations, event))
+        case Extracted():
+            check_open_slot(debate, event, "extraction")
+            check_fits(find_extraction_problem(debate, event))
+            return fill_slot(debate, event, extractions=(*debate.extractions, event))
+        case _:
+            check_open_slot(debate, event, "measurement")
+            check_fits(find_measurement_problem(debate, event))
+            return fill_slot(debate, event, measurements=(*debate.measurements, event))
 
 
 def check_names(debate: Debate, judged: Judged) -> None:
@@ -347,17 +360,7 @@ def check_round_plan(debate: Debate, event: RoundPlan) -> None:
 
 def check_turn(debate: Debate, event: Spoke) -> None:
     slot = check_open_slot(debate, event, "argument", "message", "answer")
-    others = {name for name in debate.names if name != event.seat}
-    match slot.task:
-        case "argument":
-            check(event.act == "argument" and not event.to, "an argument is for everybody")
-        case "answer":
-            check(event.act == "answer" and event.to == slot.message_author, "it answers another message")
-        case _:
-            check(event.act in ("question", "proposal", "critique"), "a message was asked for")
-            check(event.to in others, f"no message can go to {event.to}")
-    check(not event.hands_to or event.hands_to in others, f"{event.hands_to} cannot speak next")
-    check_fits(find_message_problem(debate, event) or rhetoric.find_contest_problem(debate, event))
+    check_fits(find_turn_problem(debate, event, slot) or rhetoric.find_contest_problem(debate, event))
 
 
 def check_handoff(debate: Debate, event: HandedOff) -> None:

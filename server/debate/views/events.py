@@ -50,6 +50,7 @@ EVENT_NAMES: dict[str, str] = {
     "judged": "vote",
     "talk_skipped": "convergence",
     "converged": "convergence",
+    "measured": "similarity",
     "alerted": "hollow_consensus_alert",
     "agreed": "consensus",
     "judges_added": "escalation",

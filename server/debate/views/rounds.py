@@ -15,6 +15,7 @@ from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import (
     ANALYST,
     FRAMER,
+    METER,
     MODERATOR,
     OBSERVER,
     READER,
@@ -50,12 +51,21 @@ ANSWER_TASKS = {
     "audited": "audit",
     "observed": "observation",
     "extracted": "extraction",
+    "measured": "measurement",
     "balloted": "ballot",
     "judged": "judgment",
     "synthesized": "deliverable",
     "researched": "research",
 }
 """The task that each kind of answer fulfils, apart from turns."""
+
+OFFICER_TASKS = {
+    METER: "measurement",
+    REFEREE: "audit",
+    OBSERVER: "observation",
+    ANALYST: "extraction",
+    SYNTHESIZER: "deliverable",
+}
 
 
 def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
@@ -164,8 +174,7 @@ def failed_task(debate: Debate, failure: events.Failed) -> str:
     wants = debate.round_phase(failure.round).wants
     if failure.seat in debate.names or wants == "ballot":
         return "answer" if wants == "message" and failure.slot_index else wants
-    officers = {REFEREE: "audit", OBSERVER: "observation", ANALYST: "extraction", SYNTHESIZER: "deliverable"}
-    return officers.get(failure.seat, "judgment")
+    return OFFICER_TASKS.get(failure.seat, "judgment")
 
 
 def answered_task(answer: events.AnswerEvent | events.Researched) -> str:

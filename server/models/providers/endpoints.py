@@ -41,14 +41,14 @@ class Endpoint:
         return os.environ.get(self.key_variable, "")
 
 
-def find_endpoint(name: str, api_base: str = "") -> Endpoint | None:
+def find_endpoint(name: str, api_base: str = "", mode: str = "chat") -> Endpoint | None:
     """Where to ask for a model without litellm; None where only litellm can ask.
 
     Any provider that litellm does not know is one of the user's own, if `{PROVIDER}_API_BASE` is set. Models that
-    are asked with another protocol than that of chat completions are left to litellm.
+    are asked with another protocol than that of `mode`, as litellm's table has it, are left to litellm.
     """
     provider, row = parse_provider(name), find_row(name)
-    if row.get("mode", "chat") != "chat" or ("/" not in name and row.get("litellm_provider") != "openai"):
+    if row.get("mode", mode) != mode or ("/" not in name and row.get("litellm_provider") != "openai"):
         return None
     model = name.partition("/")[2] or name
     base = api_base or find_api_base(name) or ADDRESSES.get(provider, "")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from server.debate.commands.officers import add_meter
 from server.debate.facts.events import Event
 from server.debate.rules.decide import Call
 from tests.support.golden_plays.setups import build_setup
@@ -18,6 +19,25 @@ def play_ballots() -> list[Event]:
     options = {"ballots": "rounds", "stop": "on"}
     opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], max_rounds=4, options=options)
     return simulate(opened, task_script({"ballot": ballot})).play().events
+
+
+def play_alike() -> list[Event]:
+    """A debate that ends where all hold the same alike: one position is measured against another's."""
+
+    def ballot(call: Call) -> dict[str, Any]:
+        said = (
+            "Żółć und 日本語 kosten zu viel."
+            if call.seat == "Opponent"
+            else "Zu viel kosten Żółć und 日本語."
+        )
+        return build_ballot("A", said, percent=60 + 6 * call.round) | {
+            "new_point": "Żółć.",
+            "open_point": None,
+        }
+
+    options = {"ballots": "rounds", "stop": "on"}
+    opened = build_setup(["openai/gpt-5", "anthropic/claude-4"], max_rounds=4, options=options)
+    return simulate(add_meter(opened, "vendor/embed"), task_script({"ballot": ballot})).play().events
 
 
 def play_hollow() -> list[Event]:

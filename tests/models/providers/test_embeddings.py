@@ -1,0 +1,143 @@
+"""Embeddings of texts: by OpenAI's protocol, Ollama's, litellm and the stub; and what is no answer."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.stub import StubRequest, encode_response
+from server.debate.facts.answers import build_embedding_key
+from server.debate.facts.config import Price
+from server.models import ModelError
+from server.models.embeddings import Embeddings
+from server.models.fakes.embeddings import ScriptedEmbedder
+from server.models.prices import PriceTable
+from server.models.providers.connections import Connections
+from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder
+from server.models.registry import ModelRegistry
+from tests.models.providers.test_direct_models import serve
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D12")]
+
+TEXTS = ("It rains.", "It does not rain.")
+
+
+def answer(**changes: Any) -> bytes:
+    rows = [{"index": 1, "embedding": [0.0, 2.0]}, {"index": 0, "embedding": [1, 0.5]}]
+    body = {"data": rows, "usage": {"prompt_tokens": 9, "total_tokens": 9}, "model": "e"} | changes
+    return encode_response(200, body)
+
+
+async def embed(name: str = "mine/e", texts: tuple[str, ...] = TEXTS, timeout: float = 5) -> Embeddings:  # noqa: ASYNC109  (the interface)
+    async with Connections() as connections:
+        return await ModelRegistry(connections=connections).get_embedder(name).embed(texts, timeout)
+
+
+async def test_vectors_come_in_the_order_of_the_texts_with_what_they_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[StubRequest] = []
+
+    def reply(request: StubRequest) -> bytes:
+        asked.append(request)
+        return answer()
+
+    async with serve(reply) as base, Connections() as connections:
+        monkeypatch.setenv("MINE_API_BASE", f"{base}/v1")
+        monkeypatch.setenv("MINE_API_KEY", "sk-mine-0123456789")
+        prices = PriceTable({"mine/e": (1_000_000, 0)})  # type: ignore[dict-item]
+        embedder = ModelRegistry(prices=prices, connections=connections).get_embedder("mine/e")
+        vectors, usage = await embedder.embed(TEXTS, 5)
+    assert vectors == ((1.0, 0.5), (0.0, 2.0))
+    assert (usage.model, usage.input_tokens, usage.cost_usd, usage.attempts) == ("mine/e", 9, "9", 1)
+    (request,) = asked
+    assert request.path == "/v1/embeddings"
+    assert request.body == {"model": "e", "input": list(TEXTS)}
+    assert request.headers["authorization"] == "Bearer sk-mine-0123456789"
+
+
+async def test_ollama_is_asked_by_the_same_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = []
+
+    def reply(request: StubRequest) -> bytes:
+        paths.append(request.path)
+        return answer(usage=None)
+
+    async with serve(reply) as base:
+        monkeypatch.setenv("OLLAMA_API_BASE", base)
+        _, usage = await embed("ollama/nomic-embed-text")
+    assert paths == ["/v1/embeddings"]
+    assert (usage.input_tokens, usage.cost_usd) == (0, "")
+
+
+async def test_a_transient_failure_is_asked_again_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = [encode_response(503, {}), answer()]
+
+    async with serve(lambda _: replies.pop(0)) as base:
+        monkeypatch.setenv("MINE_API_BASE", base)
+        assert (await embed()).usage.attempts == 2
+        replies[:] = [encode_response(401, {"error": {"message": "no"}})]
+        with pytest.raises(ModelError) as refused:
+            await embed()
+    assert (refused.value.cause, refused.value.attempts) == ("unauthorized", 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": []},
+        {"data": [{"index": 0, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]},
+        {"data": [{"index": 0, "embedding": [0.0]}, {"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": ["x"]}, {"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [float("inf"), 1.0]}, {"index": 1, "embedding": [1.0, 1.0]}]},
+        {"data": "none"},
+        {"data": None},
+        {"usage": 7},
+    ],
+)
+async def test_what_is_no_vector_for_each_text_is_unreadable(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serve(lambda _: answer(**changes)) as base:
+        monkeypatch.setenv("MINE_API_BASE", base)
+        with pytest.raises(ModelError) as error:
+            await embed()
+    assert error.value.cause == "unreadable"
+
+
+async def test_a_provider_that_is_silent_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serve(lambda _: encode_response(503, {})) as base:
+        monkeypatch.setenv("MINE_API_BASE", base)
+        with pytest.raises(ModelError) as error:
+            await embed(timeout=0.3)
+    assert error.value.cause == "timeout"
+
+
+async def test_litellm_asks_where_no_protocol_of_ours_is_spoken(
+    monkeypatch: pytest.MonkeyPatch, litellm_used: None
+) -> None:
+    _ = litellm_used
+    async with serve(lambda _: answer()) as base:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{base}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+        vectors, usage = await embed("litellm/openai/text-embedding-3-small", timeout=20)
+    assert vectors == ((1.0, 0.5), (0.0, 2.0))
+    assert usage.input_tokens == 9
+
+
+async def test_the_registry_chooses_how_a_model_is_asked() -> None:
+    async with Connections() as connections:
+        registry = ModelRegistry(connections=connections)
+        direct = registry.get_embedder("openai/text-embedding-3-small")
+        assert isinstance(direct, DirectEmbedder)
+        assert direct.price == Price(model=direct.name, input="0.00000002", output="0.0")
+        assert isinstance(registry.get_embedder("cohere/embed-english-v3.0"), LitellmEmbedder)
+        assert isinstance(registry.get_embedder("scripted"), ScriptedEmbedder)
+
+
+async def test_a_key_is_of_the_model_and_the_whole_text() -> None:
+    keys = {build_embedding_key(*pair) for pair in (("a", "bc"), ("ab", "c"), ("a", "bd"), ("a", "b" * 99))}
+    assert len(keys) == 4
+    assert build_embedding_key("a", "bc") == build_embedding_key("a", "bc")
+    assert all(len(key) == 64 for key in keys)
