@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const path = location.pathname;
-  const root = new URL(path.replace(/debates\/[^/]*$/, ""), location.origin);
+  const root = new URL(path.replace(/debates\/[^/]+$/, ""), location.origin);
   const debate = /debates\/([^/]+)$/.exec(path)?.[1] ?? "";
   const here = new URL(debate ? `debates/${debate}/` : "", root);
 

@@ -2,18 +2,26 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+import uvicorn
 from playwright.async_api import BrowserContext, ConsoleMessage, Page
 from playwright.async_api import Request as Asked
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from server.debate.commands.intervene import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from server.web.site.feed import ChangeFeed
+from server.web.site.records import Records
+from server.web.site.routes import Visitor, build_site
+from server.web.site.serving import open_port
 from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, start_debate
@@ -283,6 +291,35 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
         await page.get_by_text("All debates").click()
         await see(page, "Adopt number 24?")
         assert window.complaints == []
+
+
+async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: str) -> None:
+    async with open_engine(database, ScriptedModel()) as manager, launch_browser() as browser:
+        debate_id = (await start_debate(manager)).id
+        visitor = Visitor(manager, ChangeFeed(manager), Records(manager), "page")
+        with open_port(0) as listener:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}/debates/"
+            mounted = Starlette(routes=[Mount("/debates", build_site(lambda _request: visitor))])
+            server = uvicorn.Server(uvicorn.Config(mounted, lifespan="off", log_config=None))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(visitor.feed.run)
+                tasks.start_soon(partial(server.serve, sockets=[listener]))
+                page = await browser.new_page()
+                page.set_default_timeout(PATIENCE)
+                await page.goto(address)
+                await page.get_by_text("live", exact=True).wait_for()
+                await page.get_by_role("link", name="Ship it?").click()
+                await page.get_by_text("live", exact=True).wait_for()
+                assert page.url == f"{address}debates/{debate_id}"
+                await press(page, "Pause")
+                await page.get_by_role("button", name="Resume").wait_for()
+                await page.get_by_text("All debates").click()
+                await see(page, "paused")
+                assert page.url == address
+                server.should_exit = True
+                visitor.feed.close()
+                await page.close()
+                tasks.cancel_scope.cancel()
 
 
 async def test_a_list_stays_as_it_is_read_while_debates_come_in(database: str) -> None:

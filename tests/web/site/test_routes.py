@@ -3,14 +3,18 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from server.debate.commands.intervene import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
+from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
@@ -170,3 +174,29 @@ async def test_a_defect_is_a_sentence_without_its_traceback(caplog: pytest.LogCa
         assert "AttributeError, which is a defect of this server" in response.text
         assert "Traceback" not in response.text
     assert "AttributeError" in caplog.text
+
+
+async def test_another_server_can_mount_it_behind_a_door_of_its_own_that_says_who_looks(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_engine(tmp_path / "ann.db", ScriptedModel()) as ann,
+        open_engine(tmp_path / "ben.db") as ben,
+    ):
+        visitors = {
+            name: Visitor(manager, ChangeFeed(manager), Records(manager), f"page of {name}")
+            for name, manager in (("ann", ann), ("ben", ben))
+        }
+        site = build_site(lambda request: visitors[request.headers["x-owner"]])
+        server = httpx2.ASGITransport(Starlette(routes=[Mount("/debates", site)]))
+        debate_id = (await start_debate(ann)).id
+        async with httpx2.AsyncClient(transport=server, base_url="http://test/debates/") as client:
+            for owner, status, count in (("ann", 200, 1), ("ben", 404, 0)):
+                headers = {"x-owner": owner}
+                assert len((await client.get("list", headers=headers)).json()["list"]["rows"]) == count
+                for path in (f"debates/{debate_id}", f"debates/{debate_id}/record"):
+                    assert (await client.get(path, headers=headers)).status_code == status
+                pause = {"action": "pause", "request_id": "press-0001"}
+                pressed = await client.post(f"debates/{debate_id}/presses", json=pause, headers=headers)
+                assert pressed.status_code == status
+        assert (await ann.load(debate_id)).entries[-1].actor == "page of ann"
