@@ -5,7 +5,7 @@ reader sees of a turn is what the chain of hashes covers.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -25,6 +25,7 @@ from server.debate.documents.evidence import weigh_evidence
 from server.debate.documents.marks import check_quotes
 from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.beliefs import Citation
+from server.debate.facts.config import Fact
 from server.debate.facts.events import Answer, Concluded, Recorded, Spoke
 from server.debate.facts.labels import locate_labels
 from server.debate.facts.state import Debate, judge_seats
@@ -32,7 +33,7 @@ from server.debate.rules.seats import current_model
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.catalog import ViewSource
 from server.debate.views.compare import find_differences
-from server.debate.views.names import MODEL_TEXTS, is_reading
+from server.debate.views.names import MODEL_PARTS, MODEL_TEXTS, is_reading
 from server.debate.views.progress import build_progress
 from server.debate.views.state import (
     awaited_seats,
@@ -159,19 +160,22 @@ def build_marks(debate: Debate, entries: Iterable[Recorded]) -> dict[str, dict[s
     """
     marks: dict[str, dict[str, list[list[Any]]]] = {}
     for entry in entries:
-        for field, text in list_texts(entry):
+        for field, text in list_texts(entry.event):
             if found := mark_text(debate, entry, text):
                 marks.setdefault(str(entry.seq), {})[field] = found
     return marks
 
 
-def list_texts(entry: Recorded) -> Iterable[tuple[str, str]]:
-    """The texts of models in an entry, by field."""
-    event = entry.event
-    for field in MODEL_TEXTS.get(type(event), ()):
-        yield field, getattr(event, field)
-    if isinstance(event, Spoke) and event.message:
-        yield "message.text", event.message.text
+def list_texts(fact: Fact, path: str = "") -> Iterator[tuple[str, str]]:
+    """The texts of models in an event or a part of one, each by its path: `text`, `marks.0.said.quote`."""
+    for field in MODEL_TEXTS.get(type(fact), ()):
+        yield f"{path}{field}", getattr(fact, field)
+    for field in MODEL_PARTS.get(type(fact), ()):
+        part = getattr(fact, field)
+        if isinstance(part, Fact):
+            yield from list_texts(part, f"{path}{field}.")
+        for index, one in enumerate(part if isinstance(part, tuple) else ()):
+            yield from list_texts(one, f"{path}{field}.{index}.")
 
 
 def mark_text(debate: Debate, entry: Recorded, text: str) -> list[list[Any]]:

@@ -1,7 +1,7 @@
 """Debates as pages on disk, for tests that look at them."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -9,13 +9,18 @@ from typing import Any, TypeVar
 
 import anyio
 
+from server.debate.facts.events import Recorded, load
+from server.debate.rules.transitions import replay
+from server.debate.views.catalog import ViewSource
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.web.page import build_page
 from server.web.record import Data
 from server.web.sources import load_debate_data
+from storage.journal import Entry
 from tests.support.engines import open_engine, run_debate
+from tests.support.paths import GOLDEN
 
 T = TypeVar("T")
 
@@ -55,3 +60,20 @@ def write_page(folder: Path, data: Data) -> Path:
     path = folder / "debate.html"
     path.write_text(build_page(data), encoding="utf-8", newline="")
     return path
+
+
+def read_golden() -> Iterator[tuple[ViewSource, list[Entry]]]:
+    """The debates of the golden journals, which hold every kind of event."""
+    for path in sorted(GOLDEN.glob("journal_*.jsonl")):
+        streams: dict[str, list[dict[str, Any]]] = {}
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
+            entry = json.loads(line)
+            streams.setdefault(entry.pop("stream"), []).append(entry)
+        for stream, kept in streams.items():
+            stored = [Entry(**entry) for entry in kept]
+            yield build_golden(stream, stored), stored
+
+
+def build_golden(stream: str, stored: Sequence[Entry]) -> ViewSource:
+    entries = tuple(Recorded(one.seq, one.at, one.actor, one.hash, load(one.body)) for one in stored)
+    return ViewSource(stream, replay(entry.event for entry in entries), entries)

@@ -1,6 +1,7 @@
 """The page as its places use it: fed with entries, with buttons, with forks, with a list, and with hidden answers."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from server.debate.commands.requests import ChangesInput
+from server.debate.facts.labels import name_sides
+from server.debate.views.catalog import ViewSource
 from server.engine.debates import DebateManager
 from server.engine.queries import build_source
 from server.models.fakes.scripted import ScriptedModel
@@ -18,7 +21,7 @@ from server.web.record import Data, build_data, build_debate
 from server.web.sources import load_debate_data, load_family_data, load_list_data
 from tests.support.browser import Opened, open_file
 from tests.support.engines import open_engine, run_debate, start_debate
-from tests.support.pages import run_apart
+from tests.support.pages import build_golden, read_golden, run_apart
 
 pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
 
@@ -155,8 +158,9 @@ def test_a_paused_debate_can_be_resumed(browser: Browser, tmp_path: Path, runnin
 
 
 def test_a_page_without_data_waits_for_them(browser: Browser, tmp_path: Path, running: Running) -> None:
-    with open_page(browser, tmp_path, None, "counterpoint.live('connected', 'live');") as opened:
+    with open_page(browser, tmp_path, None) as opened:
         assert "Waiting for a debate" in opened.page.inner_text("body")
+        opened.page.evaluate("counterpoint.live('connected', 'live')")
         opened.page.evaluate("(data) => counterpoint.show(data)", running[2])
         assert opened.wait_for_chain() == "intact"
         assert opened.page.get_by_text("live", exact=True).is_visible()
@@ -254,3 +258,29 @@ def test_private_ballots_stay_private_while_the_caller_writes(tmp_path: Path) ->
     assert first["debates"][0]["entries"] == second["debates"][0]["entries"]
     told = json.dumps(first)
     assert "balloted" not in told or '"beliefs"' not in told
+
+
+def test_every_kind_of_event_is_drawn_and_no_word_of_a_turn_is_lost(browser: Browser, tmp_path: Path) -> None:
+    with open_page(browser, tmp_path, None) as opened:
+        for source, stored in read_golden():
+            for end in (len(stored), len(stored) // 2, 1):
+                part = build_golden(source.id, stored[:end])
+                debate = build_debate(part, stored[:end])
+                opened.page.evaluate("(data) => counterpoint.show(data)", build_data([debate]))
+                assert opened.wait_for_chain() == "intact", (source.id, end)
+                shown = opened.page.inner_text("body")
+                assert "cannot be drawn" not in shown
+                said = [
+                    entry["body"]["text"] for entry in debate["entries"] if entry["body"]["kind"] == "spoke"
+                ]
+                named = name_labels(part, " ".join(text for text in said if isinstance(text, str)))
+                assert {*find_words(named)} <= {*find_words(shown)}, source.id
+        assert opened.complaints == []
+
+
+def name_labels(source: ViewSource, text: str) -> str:
+    return name_sides(source.debate, text) if source.debate.names else text
+
+
+def find_words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]{3,}", text)

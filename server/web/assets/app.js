@@ -144,9 +144,10 @@ function takeDebate(given) {
 let checks = 0;
 function showDebate(id) {
   const mine = ++checks;
+  const isAnother = app.shown !== id;
   app.shown = id;
   app.list = null;
-  if (app.chain.state === "altered") app.chain = { state: "checking", words: "checking", detail: "" };
+  if (isAnother || app.chain.state === "altered") app.chain = { state: "checking", words: "checking", detail: "" };
   const data = app.debates.get(id);
   document.title = `${plain(data.question).slice(0, 120)} - Counterpoint`;
   redraw();

@@ -93,7 +93,7 @@ function Facts({ debate }) {
   const margins = forIt.map((vote) => vote.margin);
   const isJudged = debate.readings.length > 0;
   return html`<dl class="facts">
-    ${asked > 0 && html`<${Fact} name=${isJudged ? "judges for it" : "votes for it"} value=${`${forIt.length} of ${asked}`}>${plain(abstaining.join("; "))}<//>`}
+    ${asked > 0 && html`<${Fact} name=${(isJudged ? "judges" : "votes") + (report.winner ? " for it" : "")} value=${report.winner ? `${forIt.length} of ${asked}` : String(asked)}>${plain(abstaining.join("; "))}<//>`}
     ${isJudged && margins.length > 0 && html`<${Fact} name="smallest margin" value=${`${Math.min(...margins)} of 3`} />`}
     ${report.confidence.value > 0 && html`<${Fact} name="confidence" value=${`${Math.round(report.confidence.value * 100)} %`}>${plain(report.confidence.basis)}<//>`}
     ${before && html`<${Fact} name="private votes" value=${`${before.join("–")} → ${after.join("–")}`}>for ${debate.names.map((name) => debate.letter(name)).join("–")}, first and last<//>`}

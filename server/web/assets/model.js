@@ -4,7 +4,11 @@ const unique = (items) => [...new Set(items)];
 const sum = (items, value) => items.reduce((total, item) => total + value(item), 0);
 const groupBy = (items, key) => {
   const groups = new Map();
-  for (const item of items) groups.set(key(item), [...(groups.get(key(item)) || []), item]);
+  for (const item of items) {
+    const name = key(item);
+    if (groups.has(name)) groups.get(name).push(item);
+    else groups.set(name, [item]);
+  }
   return groups;
 };
 
@@ -29,7 +33,7 @@ class Debate {
     this.links = data.drawing.links;
     this.answers = groupBy(this.links, (link) => link.to);
     this.cites = groupBy(this.links, (link) => link.from);
-    this.ids = compileIds(this.points);
+    this.ids = compileIds(this.names);
     this.readings = this.latest("judged");
     this.ballots = this.of("balloted").filter((entry) => entry.body.wave !== "sample");
     this.phases = new Map((this.setup.phases || []).map((phase) => [phase.name, phase]));
@@ -70,7 +74,7 @@ class Debate {
   ofRound(number) {
     const starts = this.of("phase_entered").map((entry) => entry.seq);
     const from = number === 1 ? 0 : starts[number - 1];
-    return this.shown.filter((entry) => entry.seq >= from && entry.seq < (starts[number] ?? Infinity));
+    return this.entries.filter((entry) => entry.seq >= from && entry.seq < (starts[number] ?? Infinity));
   }
 
   /** Answers that this debate paid for itself. */
@@ -105,15 +109,11 @@ function findChoice(ballot) {
   return leaders.length === 1 ? leaders[0].name : "";
 }
 
-const MOST_IDS = 3000;
-
-/** A pattern that finds the ids of points in a text, with what is said that they do; null without ids, or with too many. */
-function compileIds(points) {
-  if (!points.length || points.length > MOST_IDS) return null;
-  const ids = points.map((point) => point.id).sort((one, other) => other.length - one.length);
-  const escaped = ids.map((id) => id.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
-  const any = escaped.join("|");
-  return new RegExp(`(?:\\[([a-z]{4,10}(?: by)? |))?(?<![\\p{L}\\p{N}])(${any})(?![\\p{L}\\p{N}]|\\.\\d)\\]?`, "gu");
+/** A pattern that finds ids of points in a text, with what is said that they do: "[attacks Ada 2.1]". */
+function compileIds(names) {
+  if (!names.length) return /(?!)/g;
+  const escaped = [...names].sort((one, other) => other.length - one.length).map((name) => name.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
+  return new RegExp(`(?:\\[([a-z]{4,10}(?: by)? |))?(?<![\\p{L}\\p{N}])((?:${escaped.join("|")}) \\d{1,6}\\.\\d{1,6})(?![\\p{L}\\p{N}]|\\.\\d)\\]?`, "gu");
 }
 
 // Figures as people read them ----------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ function Record({ debate }) {
 }
 
 function Round({ debate, held }) {
-  const entries = debate.ofRound(held.round);
+  const all = debate.ofRound(held.round);
+  const entries = all.filter((entry) => !entry.hidden);
   const turns = entries.filter((entry) => entry.body.kind === "spoke");
   const others = entries.filter((entry) => !["spoke", "phase_entered", "opened", "judged", "balloted"].includes(entry.body.kind));
   const polls = groupBy(entries.filter((entry) => entry.body.kind === "balloted"), (entry) => `${entry.body.wave} ${entry.body.slot_index}`);
@@ -31,6 +32,7 @@ function Round({ debate, held }) {
     ${[...polls].filter(([, cast]) => cast[0].body.wave !== "blind").map(([name, cast]) => html`<${Poll} key=${name} debate=${debate} cast=${cast} />`)}
     ${readings.map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
     ${others.filter((entry) => !before.includes(entry)).map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
+    ${all.filter((entry) => entry.hidden).map((entry) => html`<p class="fact-line" key=${entry.seq}><small>${humanize(entry.body.kind)} <${Words} text=${entry.body.seat || ""} /></small> not shown here</p>`)}
   </section>`;
 }
 
@@ -49,13 +51,25 @@ function Turn({ debate, entry }) {
   </article>`;
 }
 
+/** A number as debaters write it before a point, with its brackets and kind: "[2 value]", "3.", "**[4]**:". */
+const POINT_MARK = /^[\s*_#>•+.:()[\]［］【】〔〕-]*[\d一二三四五六七八九十百]{0,6}[\s,;:|/*_.()[\]［］【】〔〕–-]*(?:facts?|values?|forecasts?)?[\s*_.:()[\]［］【】〔〕-]*$/u;
+
+/** The points of a turn, with all that stands before, between and after them. */
 function Points({ debate, seq, points }) {
-  const first = points[0].start;
-  const field = points[0].field;
-  const before = buildSlicer(String(readField(debate.entries[seq - 1].body, field))).slice(0, first).trim();
-  const hasPreface = first > 0 && !/^[\s*_#>•+-]*[\[［【〔(]?\s*\S{1,24}\s*[\]］】〕).:]{0,2}[\s*_:.]*$/u.test(before);
-  return html`${hasPreface && html`<p><${Recorded} debate=${debate} seq=${seq} field=${field} end=${first} /></p>`}
-    ${points.map((point) => html`<${Point} key=${point.id} debate=${debate} point=${point} />`)}`;
+  const { field } = points[0];
+  const text = buildSlicer(String(readField(debate.entries[seq - 1].body, field)));
+  const parts = [];
+  const fill = (start, end) => {
+    if (start < end && !POINT_MARK.test(text.slice(start, end))) parts.push(html`<p><${Recorded} debate=${debate} seq=${seq} field=${field} start=${start} end=${end} /></p>`);
+  };
+  let at = 0;
+  for (const point of [...points].sort((one, other) => one.start - other.start)) {
+    fill(at, point.start);
+    parts.push(html`<${Point} key=${point.id} debate=${debate} point=${point} />`);
+    at = Math.max(at, point.end);
+  }
+  fill(at, text.length);
+  return parts;
 }
 
 function Point({ debate, point }) {
@@ -88,33 +102,63 @@ const Message = ({ debate, entry }) => {
 };
 
 // Everything but turns ------------------------------------------------------------------------------------------
-const OTHERS = {
+const OTHERS = new Map(Object.entries({
   judged: Reading,
   note_added: Note,
   challenged: Note,
   concluded: Conclusion,
   failed: Failure,
-};
+  observed: Observation,
+  extracted: Extraction,
+  researched: Research,
+}));
 
 /** Fields of other facts that hold words, in the order in which they are shown. */
 const TEXTS = ["briefing", "new_angle", "summary", "decision", "text", "reason", "detail", "query", "assumption", "stance", "model", "truth"];
 
 function Other({ debate, entry }) {
-  return preact.h(OTHERS[entry.body.kind] || Plain, { debate, entry });
+  return preact.h(OTHERS.get(entry.body.kind) || Plain, { debate, entry });
 }
+
+/** What is told of an entry in its place, or is of no use to readers. */
+const UNTOLD = new Set(["kind", "seat", "round", "usage", "seen", "slot_index", "request_id", "informative", ...TEXTS]);
 
 function Plain({ debate, entry }) {
   const { body, seq, actor } = entry;
   const told = TEXTS.filter((field) => typeof body[field] === "string" && body[field]);
-  const who = body.seat ? ` ${body.seat}` : "";
-  return html`<p class="fact-line" id=${"e" + seq}><small>${humanize(body.kind)}<${Words} text=${who} /></small>
+  const others = Object.keys(body).filter((field) => !UNTOLD.has(field) && !isEmpty(body[field]));
+  return html`<p class="fact-line" id=${"e" + seq}><small>${humanize(body.kind)} <${Words} text=${body.seat || ""} /></small>
     ${told.map((field) => html` <${Recorded} debate=${debate} seq=${seq} field=${field} />`)}
-    ${actor && !["counterpoint", ""].includes(actor) && !body.seat && html`<small> by <${Words} text=${actor} /></small>`}</p>`;
+    ${others.map((field) => html` <small>${humanize(field)}: <${Words} text=${describeValue(body[field])} /></small>`)}
+    ${actor && actor !== "counterpoint" && !body.seat && html`<small> by <${Words} text=${actor} /></small>`}</p>`;
 }
 
-const WAVES = { blind: "Private votes before the talk", round: "Private votes after this round", final: "Private votes after the talk", vote: "The vote", sample: "Blind votes of the baseline" };
+const isEmpty = (value) => value === "" || value === null || value === false || value === 0 || (typeof value === "object" && !Object.keys(value).length);
 
-const Poll = ({ debate, cast }) => html`<div class="poll"><h4>${WAVES[cast[0].body.wave] || "Votes"}</h4>
+const describeValue = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value)).slice(0, 600);
+
+/** Parts of an answer of an officer, each with the words of a turn that it is about. */
+function Parts({ debate, entry, field, describe, rest }) {
+  const parts = entry.body[field] || [];
+  return html`<div class="fact-line" id=${"e" + entry.seq}><small>${humanize(entry.body.kind)} <${Words} text=${entry.body.seat} /></small>${!parts.length && "nothing"}
+    <ul>${parts.map((part, index) => html`<li><small>${describe(part)}</small>${rest(part, index).map((name) => html` <${Recorded} debate=${debate} seq=${entry.seq} field=${`${field}.${index}.${name}`} />`)}</li>`)}</ul></div>`;
+}
+
+function Observation({ debate, entry }) {
+  return html`<${Parts} debate=${debate} entry=${entry} field="marks" describe=${(mark) => `alleged: ${humanize(mark.pattern)}, ${plain(mark.said.seat)}`} rest=${() => ["said.quote", "why"]} />`;
+}
+
+function Extraction({ debate, entry }) {
+  return html`<${Parts} debate=${debate} entry=${entry} field="claims" describe=${(claim) => `${claim.kind || "claim"} of ${plain(claim.said.seat)}`} rest=${() => ["wording"]} />`;
+}
+
+function Research({ debate, entry }) {
+  return html`<${Parts} debate=${debate} entry=${entry} field="lookups" describe=${(lookup) => plain(lookup.tool)} rest=${(lookup) => ["arguments", lookup.failed ? "failed" : "result"]} />`;
+}
+
+const WAVES = new Map(Object.entries({ blind: "Private votes before the talk", round: "Private votes after this round", final: "Private votes after the talk", vote: "The vote", sample: "Blind votes of the baseline" }));
+
+const Poll = ({ debate, cast }) => html`<div class="poll"><h4>${WAVES.get(cast[0].body.wave) || "Votes"}</h4>
   <div class="ballots">${cast.sort((one, other) => debate.side(one.body.seat) - debate.side(other.body.seat) || one.seq - other.seq).map((entry) => html`<${Ballot} key=${entry.seq} debate=${debate} entry=${entry} />`)}</div></div>`;
 
 function Ballot({ debate, entry }) {

@@ -32,12 +32,17 @@ function PointLink({ debate, id, text }) {
 /** A text in which the ids of points are links to them. */
 function linkIds(debate, text) {
   const shown = plain(text);
-  if (!debate.ids) return [shown];
-  const parts = shown.split(debate.ids);  // text, relation, id, text, relation, id, … text
-  return parts.map((part, index) => {
-    if (index % 3 === 2) return html`<${PointLink} debate=${debate} id=${part} />`;
-    return index % 3 === 1 ? part && html`<span class="relation">${part}</span>` : part;
-  });
+  const parts = [];
+  let at = 0;
+  for (const found of shown.matchAll(debate.ids)) {
+    const [whole, relation, id] = found;
+    if (!debate.byId.has(id)) continue;
+    parts.push(shown.slice(at, found.index));
+    if (relation) parts.push(html`<span class="relation">${relation}</span>`);
+    parts.push(html`<${PointLink} debate=${debate} id=${id} />`);
+    at = found.index + whole.length;
+  }
+  return [...parts, shown.slice(at)];
 }
 
 function readField(body, field) {
@@ -92,7 +97,7 @@ const PlainText = ({ debate, point }) => {
     shown += text.slice(at, from) + name;
     at = to;
   }
-  const cited = debate.ids ? new RegExp(`^(?:${debate.ids.source}[\\s,;:]*)+(?=\\p{Lu})`, "u") : /^$/;  // what it cites stands below it
+  const cited = new RegExp(`^(?:${debate.ids.source}[\\s,;:]*)+(?=\\p{Lu})`, "u");  // what it cites stands below it
   return html`<${Words} text=${(shown + text.slice(at, point.end)).replace(cited, "").slice(0, 600)} />`;
 };
 
