@@ -31,6 +31,7 @@ ROWS: dict[str, str] = {
     "stored": "stored.lists:measure_lists",
     "many": "stored.lists:measure_many_lists",
     "replay": "stored.lists:measure_replay",
+    "databases": "stored.databases:measure_databases",
     "takeover": "crashes.takeover:measure_takeover",
     "limits": "speed.limits:measure_limits",
     "slow": "speed.limits:measure_slow_providers",

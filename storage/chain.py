@@ -133,13 +133,18 @@ def link_appends(
     return batch
 
 
-def build_restored(stream: str, entries: Sequence[Entry], summary: StreamSummary) -> list[Row]:
+def build_restored(
+    stream: str, entries: Sequence[Entry], summary: StreamSummary, seal: str | None
+) -> list[Row]:
     """The rows of an existing stream. Raises as `Journal.restore`."""
     if not entries:
         raise ValueError("there is nothing to restore")
     texts, times = verify_links(stream, entries), [entry.at for entry in entries]
     rows = build_rows(stream, Head(0, genesis_hash(stream)), texts, times, encode_summary(summary))
-    return [row._replace(restored=1) for row in rows]
+    if seal is None:
+        return [row._replace(restored=1) for row in rows]
+    copied = [row._replace(restored=int(entry.restored)) for row, entry in zip(rows, entries, strict=True)]
+    return [*copied[:-1], copied[-1]._replace(seal=seal)]
 
 
 def find_missing(rows: Sequence[Row], hashes: Sequence[str]) -> list[Row]:

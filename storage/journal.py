@@ -203,11 +203,16 @@ class Journal(Ledger, Protocol):
             StorageError: the database cannot be written.
         """
 
-    async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
+    async def restore(
+        self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None
+    ) -> int:
         """Write an existing stream with its numbers, times, actors and hashes, in one transaction.
 
         Adds the entries that are missing and returns their number; a stream that has all of them, or more,
-        is left unchanged. The new head has no seal.
+        is left unchanged. The new head has no seal, and all that is added counts as restored.
+
+        `seal`: that of the head in another database of this installation, of which this is a copy. The new head has it,
+        and what is added counts as restored as far as it does there.
 
         Raises:
             DamagedStreamError: the entries do not form a chain of this stream.
@@ -241,6 +246,9 @@ class Journal(Ledger, Protocol):
 
         Returns the one that is kept now; "" where there is no such stream.
         """
+
+    async def read_texts(self, stream: str) -> Mapping[str, str]:
+        """All that is kept beside a stream, by name."""
 
     async def find(
         self,
@@ -347,5 +355,16 @@ class Journal(Ledger, Protocol):
 
     async def rewrite_days(self, days: Collection[str]) -> None:
         """Add them up again."""
+
+    async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
+        """Streams with one of these statuses whose last entry is from before that time (ISO 8601), oldest first."""
+
+    async def remove(
+        self, stream: str, version: int, summary: StreamSummary, *, keep: Collection[str] = ()
+    ) -> bool:
+        """Remove the entries of a stream, its row of lists and its words; False if it is not at this version now.
+
+        `summary`: with all of its words. Its sums and its judgments stay, and the texts of these names.
+        """
 
     async def close(self) -> None: ...

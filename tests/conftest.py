@@ -56,6 +56,17 @@ def litellm_used() -> None:
         anyio.run(use)
 
 
+BOTH_DATABASES = ("engine", "hooks", "upkeep")
+"""Folders whose tests of a `database` run over SQLite and PostgreSQL, unless they are marked `sqlite`."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    folder = metafunc.definition.path.relative_to(Path(__file__).parent).parts[0]
+    is_bound = next(metafunc.definition.iter_markers("sqlite"), None)
+    if "database" in metafunc.fixturenames and folder in BOTH_DATABASES and not is_bound:
+        metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     unmarked = [item.nodeid for item in items if item.get_closest_marker("requirement") is None]
     if unmarked:

@@ -1,6 +1,6 @@
 """The journal in a PostgreSQL database."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Self
 
 import anyio
@@ -160,8 +160,10 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
         sql = "select 1 from journal where stream = $1 and seq = $2 and hash = $3"
         return bool(await self._db.fetch(sql, first.stream, first.seq, first.head, wait=left))
 
-    async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
-        rows = build_restored(stream, entries, summary)
+    async def restore(
+        self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None
+    ) -> int:
+        rows = build_restored(stream, entries, summary, seal)
 
         async def write(session: Session) -> int:
             await session.fetch(SELECT_HEADS, [stream])
@@ -194,6 +196,9 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
     async def find_text(self, stream: str, name: str) -> str:
         rows = await self._db.fetch(FIND_TEXT, stream, name)
         return str(rows[0][0]) if rows else ""
+
+    async def read_texts(self, stream: str) -> Mapping[str, str]:
+        return dict(await self._db.fetch("select name, text from kept_text where stream = $1", stream))
 
     async def keep_text(self, stream: str, name: str, text: str, *, instead_of: str = "") -> str:
         rows = await self._db.write(KEEP_TEXT, stream, name, text, instead_of)

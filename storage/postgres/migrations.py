@@ -57,10 +57,19 @@ create table journal (
     restored boolean not null,
     unique (stream, seq)
 );
+-- The streams that are being removed, for the transaction that removes them.
+create table removal (stream text collate "C" primary key);
 create function refuse_change() returns trigger language plpgsql as
 $$ begin raise exception 'entries are written once'; end $$;
-create trigger journal_written_once before update or delete or truncate on journal
+create function refuse_deletion() returns trigger language plpgsql as $$
+begin
+    if exists (select 1 from removal where stream = old.stream) then return old; end if;
+    raise exception 'entries are written once';
+end $$;
+create trigger journal_no_update before update or truncate on journal
 for each statement execute function refuse_change();
+create trigger journal_no_delete before delete on journal
+for each row execute function refuse_deletion();
 
 -- The search index is a set of (word, stream).
 create table word (

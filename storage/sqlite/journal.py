@@ -219,8 +219,10 @@ class SqliteJournal(GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, Sqli
                 owners[key.name] = owner
         return owners
 
-    async def restore(self, stream: str, entries: Sequence[Entry], summary: StreamSummary) -> int:
-        rows = build_restored(stream, entries, summary)
+    async def restore(
+        self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None
+    ) -> int:
+        rows = build_restored(stream, entries, summary, seal)
         async with self._db.writer.transaction() as db:
             stored = await db.execute_fetchall(SELECT_HASHES, [stream])
             missing = find_missing(rows, [digest for (digest,) in stored])

@@ -117,6 +117,16 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         """,
     ),
     "m004_ledger": CREATE_LEDGER,
+    "m005_removal": (
+        # The streams that are being removed, for the transaction that removes them.
+        "create table removal (stream text primary key) strict",
+        "drop trigger journal_no_delete",
+        """
+        create trigger journal_no_delete before delete on journal
+        when not exists (select 1 from removal where stream = old.stream)
+        begin select raise(abort, 'entries are written once'); end
+        """,
+    ),
 }
 """The statements of each migration, by the name that the database records."""
 

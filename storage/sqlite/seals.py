@@ -3,6 +3,8 @@
 What they say is not for the journal to know.
 """
 
+from collections.abc import Mapping
+
 from storage.sqlite.database import Database
 
 SET_SEAL = "update stream set seal = ? where name = ? and seq = ? returning seq"
@@ -26,6 +28,10 @@ class SqliteSeals:
     async def find_text(self, stream: str, name: str) -> str:
         rows = await self._db.reader.fetch_all(FIND_TEXT, stream, name)
         return str(rows[0][0]) if rows else ""
+
+    async def read_texts(self, stream: str) -> Mapping[str, str]:
+        sql = "select name, text from kept_text where stream = ?"
+        return dict(await self._db.reader.fetch_all(sql, stream))
 
     async def keep_text(self, stream: str, name: str, text: str, *, instead_of: str = "") -> str:
         rows = await self._db.writer.fetch_all(KEEP_TEXT, stream, name, text, instead_of)

@@ -5,7 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from storage.addresses import is_address
 from storage.journal import Entry, Journal, StreamListing, StreamSummary
+from storage.postgres import PostgresJournal
 from storage.sqlite import SqliteJournal
 from storage.sqlite.migrations import MIGRATIONS
 
@@ -20,6 +22,20 @@ async def open_journal(
 ) -> AsyncIterator[SqliteJournal]:
     """Open a SQLite journal and close it: one left open would keep the test run alive."""
     journal = await SqliteJournal.open(path, lock_timeout=lock_timeout, migrations=migrations)
+    try:
+        yield journal
+    finally:
+        await journal.close()
+
+
+@asynccontextmanager
+async def open_any_journal(database: str | Path) -> AsyncIterator[Journal]:
+    """Open the journal of a path, or of the address of a PostgreSQL database."""
+    journal: Journal = (
+        await PostgresJournal.open(str(database), patience=TIMEOUT)
+        if is_address(str(database))
+        else await SqliteJournal.open(database, lock_timeout=TIMEOUT)
+    )
     try:
         yield journal
     finally:

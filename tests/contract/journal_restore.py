@@ -112,6 +112,16 @@ class RestoreContract:
         assert await journal.read("s") == []
         assert await get_listing(journal, "s") is None
 
+    async def test_a_copy_keeps_its_seal_and_what_counts_as_restored(self, journal: Journal) -> None:
+        first, second, third = build_entries({"n": 1}, {"n": 2}, {"n": 3})
+        past = [replace(first, restored=True), second, third]
+
+        assert await journal.restore("s", past, SUMMARY, seal="the seal") == 3
+        assert await journal.restore("s", past, SUMMARY, seal="another") == 0
+
+        entries, seal = await journal.read_sealed("s")
+        assert ([entry.restored for entry in entries], seal) == ([True, False, False], "the seal")
+
     async def test_another_streams_entries_are_no_chain_of_this_one(self, journal: Journal) -> None:
         with pytest.raises(DamagedStreamError) as caught:
             await journal.restore("s", build_entries({"n": 1}, stream="t"), SUMMARY)

@@ -59,6 +59,8 @@ class SealContract:
         assert await journal.keep_text("s", "other", "two") == "two"
         assert await journal.find_text("t", "receipt") == ""
         assert await journal.find_text("s", "receipt") == "one"
+        assert await journal.read_texts("s") == {"receipt": "one", "other": "two"}
+        assert await journal.read_texts("u") == {}
 
     async def test_no_text_is_kept_beside_what_is_not_there(self, journal: Journal) -> None:
         assert await journal.keep_text("s", "receipt", "one") == ""

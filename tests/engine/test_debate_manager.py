@@ -23,7 +23,7 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.redaction import find_secrets, learn_secrets
-from storage.sqlite import SqliteJournal
+from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import alter_entries, open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.records import build_export, play_record
@@ -289,10 +289,9 @@ async def test_what_was_written_since_a_position_is_found(database: str) -> None
 
 
 async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:
-    journal = await SqliteJournal.open(database)
-    at = "2026-01-01T00:00:00.000Z"
-    await journal.append("later", after=0, at=at, actor=ACTOR, bodies=[{"kind": "not yet invented"}])
-    async with DebateManager(journal, ModelRegistry(), environ={}) as running:
-        with pytest.raises(StorageUnavailableError, match="update counterpoint-mcp"):
-            await running.load("later")
-    await journal.close()
+    async with open_any_journal(database) as journal:
+        at = "2026-01-01T00:00:00.000Z"
+        await journal.append("later", after=0, at=at, actor=ACTOR, bodies=[{"kind": "not yet invented"}])
+        async with DebateManager(journal, ModelRegistry(), environ={}) as running:
+            with pytest.raises(StorageUnavailableError, match="update counterpoint-mcp"):
+                await running.load("later")

@@ -1,8 +1,6 @@
 """A debate whose newest entry this installation did not record is never run unasked, whoever put it there."""
 
 import logging
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,11 @@ from server.engine.recovery import Recovery
 from server.models.fakes.scripted import ScriptedModel
 from server.signing import SigningKey
 from server.tools.results import FOREIGN, build_verdict_result
-from storage.sqlite import SqliteJournal
+from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
+from tests.support.raw_sql import run_raw
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D11", "D7")]
 
@@ -39,14 +38,11 @@ async def leave_behind(database: str, **settings: Any) -> str:
 
 async def write_as_another(database: str, debate_id: str, action: str) -> None:
     """Append an intervention to a debate as a program would that knows the format, and not the key."""
-    journal = await SqliteJournal.open(database)
-    try:
+    async with open_any_journal(database) as journal:
         store = DebateStore(journal, utc_now)
         at = await store.load(debate_id)
         request = InterventionRequest(text="Spend more.", rounds=2)
         await store.record(at, build_intervention(at.debate, action, request).events, "me")
-    finally:
-        await journal.close()
 
 
 async def test_what_was_recorded_here_goes_on_after_a_crash(database: str) -> None:
@@ -132,9 +128,8 @@ async def test_a_debate_stops_that_something_else_writes_to_while_it_runs(databa
 async def test_a_seal_is_of_one_debate_and_one_head(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         one, two = await run_round(manager), await run_round(manager)
-    with closing(sqlite3.connect(database)) as raw, raw:
-        seals = dict(raw.execute("select name, seal from stream"))
-        raw.execute("update stream set seal = ? where name = ?", (seals[one.id], two.id))
+    seals = dict(run_raw(database, "select name, seal from stream"))
+    run_raw(database, "update stream set seal = ? where name = ?", seals[one.id], two.id)
     async with open_engine(database, ScriptedModel()) as manager:
         assert [(await manager.load(each.id)).is_foreign for each in (one, two)] == [False, True]
     assert len(set(seals.values())) == 2

@@ -21,7 +21,9 @@ from server.models import Model, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.research import Research
+from storage.journal import Journal
 from storage.sqlite import SqliteJournal
+from tests.contract.journal_helpers import open_any_journal
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import build_request
@@ -32,12 +34,12 @@ ACTOR = "test"
 STEPPED = build_request(question="Ship it?", format="verdict")
 
 
-def build_manager(journal: SqliteJournal, model: Model) -> DebateManager:
+def build_manager(journal: Journal, model: Model) -> DebateManager:
     return DebateManager(journal, ModelRegistry({"mine": model}), configured_models=["mine"], environ={})
 
 
 def build_runner(
-    journal: SqliteJournal,
+    journal: Journal,
     model: Model,
     *,
     may_call: bool = True,
@@ -54,13 +56,12 @@ def build_runner(
 
 
 @pytest.fixture
-async def journal(database: str) -> AsyncIterator[SqliteJournal]:
-    opened = await SqliteJournal.open(database)
-    yield opened
-    await opened.close()
+async def journal(database: str) -> AsyncIterator[Journal]:
+    async with open_any_journal(database) as opened:
+        yield opened
 
 
-async def test_an_answer_that_another_process_recorded_first_is_dropped(journal: SqliteJournal) -> None:
+async def test_an_answer_that_another_process_recorded_first_is_dropped(journal: Journal) -> None:
     gates = Gate(), Gate()
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
@@ -78,7 +79,7 @@ async def test_an_answer_that_another_process_recorded_first_is_dropped(journal:
 
 
 @pytest.mark.requirement("N10")
-async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: SqliteJournal) -> None:
+async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: Journal) -> None:
     gate, leases = Gate(), Leases(journal, utc_now)
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
@@ -96,7 +97,7 @@ async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: Sql
     assert (spent.requests, reserved.requests) == (2, 0)
 
 
-async def test_without_the_lease_no_model_is_called(journal: SqliteJournal) -> None:
+async def test_without_the_lease_no_model_is_called(journal: Journal) -> None:
     model = ScriptedModel()
     async with build_manager(journal, model) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
@@ -128,7 +129,7 @@ async def test_a_lease_passes_to_another_process_only_when_it_has_expired(tmp_pa
         await journal.close()
 
 
-async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal: SqliteJournal) -> None:
+async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal: Journal) -> None:
     gate, idle, reported = Gate(), ScriptedModel(), anyio.Event()
 
     async def on_change(_snapshot: DebateSnapshot) -> None:
@@ -154,14 +155,14 @@ async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal
     assert idle.requests == []
 
 
-async def test_a_debate_that_nobody_runs_is_returned_at_once(journal: SqliteJournal) -> None:
+async def test_a_debate_that_nobody_runs_is_returned_at_once(journal: Journal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
         with anyio.fail_after(5):
             assert (await manager.follow(snapshot.id, wait=60)).debate == snapshot.debate
 
 
-async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: SqliteJournal) -> None:
+async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: Journal) -> None:
     called, release, idle = anyio.Event(), anyio.Event(), ScriptedModel()
 
     async def answer(request: Request) -> str:
@@ -184,7 +185,7 @@ async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: Sq
     assert idle.requests == []
 
 
-async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journal: SqliteJournal) -> None:
+async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journal: Journal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
         await journal.acquire_lease(snapshot.id, ended_owner(), now=utc_now().timestamp(), seconds=60)
@@ -194,7 +195,7 @@ async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journ
     assert snapshot.debate.round == 1
 
 
-async def test_a_failing_database_costs_no_lease(journal: SqliteJournal) -> None:
+async def test_a_failing_database_costs_no_lease(journal: Journal) -> None:
     leases = Leases(journal, utc_now)
     await leases.acquire("one")
     await journal.close()
@@ -203,6 +204,7 @@ async def test_a_failing_database_costs_no_lease(journal: SqliteJournal) -> None
     await leases.release("one")
 
 
+@pytest.mark.sqlite
 async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(database: str) -> None:
     journal = await SqliteJournal.open(database, lock_timeout=0.01)
     async with build_manager(journal, ScriptedModel()) as manager:
@@ -228,7 +230,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(databa
     await journal.close()
 
 
-async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: SqliteJournal) -> None:
+async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: Journal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         older = await manager.start(STEPPED, actor=ACTOR)
         newer = await manager.step(older.id, wait=5)

@@ -59,6 +59,7 @@ async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_e
     assert tuple(late) == ended.entries[3:]
 
 
+@pytest.mark.sqlite
 async def test_a_watcher_is_told_that_the_database_is_gone(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         snapshot = await start_debate(manager)

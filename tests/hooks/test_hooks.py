@@ -1,8 +1,6 @@
 """Hooks: what they hear, what they do, and what becomes of it when things break."""
 
-import sqlite3
 import sys
-from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +15,7 @@ from server.engine.debates import utc_now
 from server.engine.transfer import restore_debate
 from server.hooks import runner
 from server.hooks.scanner import build_delivery_id
-from tests.contract.journal_helpers import open_journal
+from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import (
     LogLines,
@@ -29,6 +27,7 @@ from tests.support.hook_debates import (
     webhook,
 )
 from tests.support.processes.webhook_receiver import open_receiver
+from tests.support.raw_sql import run_raw
 from tests.support.records import build_export, play_record
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6")]
@@ -254,7 +253,7 @@ async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once
             await receiver.wait_for(1)
         child = await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])
         dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
-        async with open_journal(database) as journal:
+        async with open_any_journal(database) as journal:
             now = utc_now().timestamp()
             assert (
                 await journal.acquire_lease(runner.lease_name("ops", 0), dead, now=now, seconds=600) == dead
@@ -271,15 +270,16 @@ async def test_an_intervention_that_was_not_noted_is_made_once(database: str, lo
         snapshot = await start_debate(manager)
         await log_lines.wait_for("note_added")
     unnoted = build_delivery_id("add", snapshot.id, 1, "debate_start", 0)
-    with closing(sqlite3.connect(database)) as raw, raw:
-        raw.execute(
-            "insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts) "
-            "values (?, 'add', 0, ?, 1, 1, 'debate_start', ?, 0)",
-            (unnoted, snapshot.id, manager.clock().timestamp()),
-        )
+    run_raw(
+        database,
+        "insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts) "
+        "values (?, 'add', 0, ?, 1, 1, 'debate_start', 0, 0)",
+        unnoted,
+        snapshot.id,
+    )
     async with open_hooks(database, *hooks) as manager:
         pass
-    async with open_hooks(database, *hooks) as manager, open_journal(database) as journal:
+    async with open_hooks(database, *hooks) as manager, open_any_journal(database) as journal:
         assert await journal.outbox.due_queues(manager.clock().timestamp() + 99) == []
         assert notes(await manager.load(snapshot.id)) == [("hook add", "Mind the cost.")]
 
@@ -324,7 +324,7 @@ async def test_a_debate_waits_for_a_hook_no_longer_than_it_may(
     monkeypatch.setattr(runner, "SETTLE_SECONDS", 0.01)
     hooks = [hook("hold", "debate_start", {"intervene": {"action": "pause"}})]
     elsewhere = "another-machine/pid:[1]:1:x"  # whose process may be alive
-    async with open_journal(database) as journal:
+    async with open_any_journal(database) as journal:
         now = utc_now().timestamp()
         assert await journal.acquire_lease(runner.lease_name("hold", 0), elsewhere, now=now, seconds=600)
         async with open_hooks(database, *hooks) as manager:
@@ -340,9 +340,7 @@ async def test_an_altered_record_keeps_no_other_from_being_heard(database: str, 
     async with open_hooks(database) as bare:
         damaged = await start_debate(bare, question="One?")
         await start_debate(bare, question="Two?")
-    with closing(sqlite3.connect(database)) as raw, raw:
-        raw.execute("drop trigger journal_no_update")
-        raw.execute("update journal set hash = x'00' where stream = ?", [damaged.id])
+    run_raw(database, "update journal set entry = '{}' where stream = ?", damaged.id)
     async with open_hooks(database, *hooks):
         await log_lines.wait_for("began Two?")
 

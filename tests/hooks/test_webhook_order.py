@@ -4,7 +4,6 @@ import os
 import signal
 from contextlib import AsyncExitStack
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,7 +12,7 @@ import pytest
 from server.debate.views.events import event_names
 from server.engine.debates import utc_now
 from server.hooks.runner import lease_name
-from tests.contract.journal_helpers import open_journal
+from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import run_debate
 from tests.support.hook_debates import (
     ENVIRON,
@@ -23,6 +22,7 @@ from tests.support.hook_debates import (
     webhook,
     write_hooks_file,
 )
+from tests.support.paths import find_folder
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.processes.webhook_receiver import open_receiver
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6", "D21")]
 async def find_worker(database: str, *, other_than: int = 0) -> int:
     """The id of the process that works on the hook's queue."""
     with anyio.fail_after(5):
-        async with open_journal(database) as journal:
+        async with open_any_journal(database) as journal:
             while True:
                 owner = (await journal.active_leases(now=utc_now().timestamp())).get(lease_name("ops", 0), "")
                 if owner and (pid := int(owner.split(":")[-2])) != other_than:
@@ -56,7 +56,7 @@ async def test_three_servers_one_of_them_killed_keep_the_order(
         hooks = [hook("ops", "*", webhook(receiver.url))]
         async with open_hooks(database, *hooks):  # from here on every debate is posted
             pass
-        path = write_hooks_file(Path(database).parent, *hooks)
+        path = write_hooks_file(find_folder(database), *hooks)
         for name, value in {"COUNTERPOINT_HOOKS": str(path), **ENVIRON}.items():
             monkeypatch.setenv(name, value)
         async with AsyncExitStack() as servers:

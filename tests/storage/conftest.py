@@ -4,11 +4,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.addresses import is_address
 from storage.journal import Journal
-from storage.postgres import PostgresJournal
-from storage.sqlite import SqliteJournal
-from tests.contract.journal_helpers import TIMEOUT
+from tests.contract.journal_helpers import open_any_journal
 
 
 @pytest.fixture(params=["a.db", ":memory:", "postgresql"])
@@ -21,12 +18,5 @@ def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest_asyncio.fixture
 async def journal(any_database: str) -> AsyncIterator[Journal]:
-    opened: Journal = (
-        await PostgresJournal.open(any_database, patience=TIMEOUT)
-        if is_address(any_database)
-        else await SqliteJournal.open(any_database, lock_timeout=TIMEOUT)
-    )
-    try:
+    async with open_any_journal(any_database) as opened:
         yield opened
-    finally:
-        await opened.close()

@@ -1,8 +1,7 @@
 """Debate managers in the test's own process: two of them on one database behave like two processes."""
 
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, closing
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager, utc_now
 from server.models import Model
 from server.settings import Settings
+from tests.support.raw_sql import run_raw
 from tests.support.simulation import build_request
 
 
@@ -56,6 +56,4 @@ async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
 
 def alter_entries(database: str, old: str, new: str) -> None:
     """Change what is recorded, as somebody with another program might."""
-    with closing(sqlite3.connect(database)) as raw, raw:
-        raw.execute("drop trigger if exists journal_no_update")
-        raw.execute("update journal set entry = replace(entry, ?, ?)", (old, new))
+    run_raw(database, "update journal set entry = replace(entry, ?, ?)", old, new)

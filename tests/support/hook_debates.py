@@ -19,7 +19,8 @@ from server.models import Model, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.settings import Settings
-from storage.sqlite import SqliteJournal
+from server.startup import open_journal
+from tests.support.paths import find_folder
 from tests.support.processes.webhook_receiver import SECRET
 
 ENVIRON = {"HOOK_SECRET": SECRET}
@@ -71,7 +72,7 @@ async def open_hooks(
     database: str, *hooks: dict[str, Any], models: Mapping[str, Model] | None = None, **fields: Any
 ) -> AsyncIterator[DebateManager]:
     """Open the manager as the server and the terminal do. `fields` as in `write_hooks_file`."""
-    path = write_hooks_file(Path(database).parent, *hooks, **fields) if hooks else ""
+    path = write_hooks_file(find_folder(database), *hooks, **fields) if hooks else ""
     settings = Settings(db=database, models=("scripted",), hooks=str(path))
     async with open_manager(settings, models, environ=ENVIRON) as manager:
         yield manager
@@ -87,18 +88,15 @@ async def open_retrying_hooks(
     **fields: Any,
 ) -> AsyncIterator[DebateManager]:
     """Open a manager with given delays between delivery attempts. `fields` as in `write_hooks_file`."""
-    config = load_hooks_config(str(write_hooks_file(Path(database).parent, *hooks, **fields)), ENVIRON)
-    journal = await SqliteJournal.open(database)
-    try:
-        async with (
-            DebateManager(
-                journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
-            ) as manager,
-            run_hooks(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
-        ):
-            yield manager
-    finally:
-        await journal.close()
+    config = load_hooks_config(str(write_hooks_file(find_folder(database), *hooks, **fields)), ENVIRON)
+    async with (
+        open_journal(Settings(db=database), lambda: clock().timestamp()) as journal,
+        DebateManager(
+            journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
+        ) as manager,
+        run_hooks(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
+    ):
+        yield manager
 
 
 def time_out(request: Request) -> str:

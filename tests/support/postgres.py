@@ -39,17 +39,20 @@ def find_programs() -> Path | None:
 class Server:
     """A server in a directory of its own. `settings`: as in postgresql.conf."""
 
-    def __init__(self, *settings: str) -> None:
+    def __init__(self, *settings: str, folder: Path | None = None) -> None:
         programs = find_programs()
         assert programs
         self.programs = programs
-        self.directory = Path(tempfile.mkdtemp(prefix="pg", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+        parent = folder or os.environ.get("PYTEST_DEBUG_TEMPROOT")
+        self.directory = Path(tempfile.mkdtemp(prefix="pg", dir=parent))
         self.user: int | None = None
         self.group: int | None = None
         if os.geteuid() == 0:
             entry = pwd.getpwnam(ACCOUNT)
             self.user, self.group = entry.pw_uid, entry.pw_gid
             os.chown(self.directory, self.user, self.group)
+            if folder:
+                folder.chmod(0o755)
         self.settings = settings
         self.numbers = count()
         self.unneeded: list[str] = []

@@ -30,7 +30,10 @@ def era(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A path, or the address of a PostgreSQL database where a test runs over both."""
+    if getattr(request, "param", "sqlite") == "postgresql":
+        return str(request.getfixturevalue("postgres_database"))
     return str(tmp_path / "debates.db")
 
 

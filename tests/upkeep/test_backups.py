@@ -102,6 +102,7 @@ async def test_a_backup_that_cannot_be_made_leaves_everything_as_it_was(tmp_path
     assert list_names(tmp_path) == ["debates.db", "link.db", "taken.db"]
 
 
+@pytest.mark.sqlite
 def test_the_command_makes_a_backup_and_asks_before_it_overwrites(
     cli: Cli, database: str, tmp_path: Path
 ) -> None:

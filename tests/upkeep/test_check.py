@@ -1,8 +1,6 @@
 """`counterpoint db check`: what it finds, what it writes again, and what it leaves alone."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -10,13 +8,15 @@ import pytest
 from click.testing import Result
 
 from server.models.fakes.scripted import ScriptedModel
+from storage.addresses import find_name, is_address
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round, start_debate
+from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N27")
 
 DERIVED = {
-    "title": ("update stream set title = 'Rust?' where name = ?", "the heading"),
+    "title": ("update stream set title = 'Rust' where name = ?", "the heading"),
     "status": ("update stream set status = 'truncated' where name = ?", "the heading"),
     "details": ("""update stream set details = '{"outcome": "decided"}' where name = ?""", "the heading"),
     "broken details": ("update stream set details = '{' where name = ?", "the heading"),
@@ -26,16 +26,21 @@ DERIVED = {
         "insert into spending (day, stream, calls, cost) values ('2020-01-01', ?, 5, '0')",
         "the sums",
     ),
-    "a missing word": (
-        "insert into words (words, rowid, text) select 'delete', number, 'proponent' from stream where name = ?",
-        "the search text",
-    ),
+    "a missing word": ("", "the search text"),
+}
+
+REMOVE_WORD = {
+    "sqlite": "insert into words (words, rowid, text) select 'delete', number, 'proponent' from stream where name = ?",
+    "postgresql": "delete from word where word = 'proponent' and number = (select number from stream where name = ?)",
+}
+ADD_FOREIGN_WORD = {
+    "sqlite": "insert into words (rowid, text) values (1, 'foreign')",
+    "postgresql": "insert into word (number, word) select number, 'foreign' from stream limit 1",
 }
 
 
-def execute(database: str, sql: str, *values: str) -> None:
-    with closing(sqlite3.connect(database)) as raw, raw:
-        raw.execute(sql, values)
+def find_kind(database: str) -> str:
+    return "postgresql" if is_address(database) else "sqlite"
 
 
 @pytest.fixture
@@ -58,7 +63,10 @@ def check(cli: Cli, *options: str, code: int) -> Result:
 
 
 def test_a_whole_database_is_said_to_be_so(cli: Cli, database: str, debates: list[str]) -> None:
-    assert check(cli, code=0).stdout == f"{database}: {len(debates)} debates checked, nothing is wrong.\n"
+    assert (
+        check(cli, code=0).stdout
+        == f"{find_name(database)}: {len(debates)} debates checked, nothing is wrong.\n"
+    )
     assert json.loads(check(cli, database, "--json", code=0).stdout) == {"debate_count": 3, "problems": []}
 
 
@@ -68,7 +76,7 @@ def test_what_follows_from_the_entries_is_written_again(
     cli: Cli, database: str, debates: list[str], damage: str, what: str, which: int
 ) -> None:
     before = cli("list").stdout
-    execute(database, damage, debates[which])
+    run_raw(database, damage or REMOVE_WORD[find_kind(database)], debates[which])
     line = f"{debates[which]}: {what} did not follow from the entries."
 
     looked = check(cli, "--no-rebuild", code=1).stdout.splitlines()
@@ -76,7 +84,7 @@ def test_what_follows_from_the_entries_is_written_again(
 
     assert looked[0] == line
     assert rebuilt[0] == f"{line} It was written again."
-    assert rebuilt[1] == f"{database}: 3 debates checked, 1 problem."
+    assert rebuilt[1] == f"{find_name(database)}: 3 debates checked, 1 problem."
     check(cli, code=0)
     assert cli("list").stdout == before
     assert debates[0] in cli("list", "ended").stdout
@@ -98,32 +106,39 @@ def test_an_altered_entry_is_named_and_left_as_evidence(cli: Cli, database: str,
 def test_entries_or_a_heading_alone_are_found(
     cli: Cli, database: str, debates: list[str], table: str
 ) -> None:
-    execute(database, "drop trigger journal_no_delete")
-    execute(database, f"delete from {table} = ?", debates[0])  # noqa: S608  (our own words)
+    run_raw(database, f"delete from {table} = ?", debates[0])  # noqa: S608  (our own words)
     assert check(cli, code=1).stdout.startswith(
         f"{debates[0]}: The record of debate {debates[0]} was altered"
     )
 
 
-@pytest.mark.parametrize(
-    ("damage", "what"),
-    [
-        ("delete from words_data where id > 10", "the search index is damaged"),
-        (
-            "insert into words (rowid, text) values (1, 'foreign')",
-            "the search index has words that no debate",
-        ),
-    ],
-)
-def test_an_index_that_does_not_fit_the_debates_is_built_again(
+def test_words_that_no_debate_has_are_taken_out_by_filling_the_index_again(
+    cli: Cli, database: str, debates: list[str]
+) -> None:
+    check_that_the_index_is_built_again(
+        cli,
+        database,
+        debates,
+        ADD_FOREIGN_WORD[find_kind(database)],
+        "the search index has words that no debate",
+    )
+
+
+@pytest.mark.sqlite
+def test_a_damaged_index_is_built_again(cli: Cli, database: str, debates: list[str]) -> None:
+    damage = "delete from words_data where id > 10"
+    check_that_the_index_is_built_again(cli, database, debates, damage, "the search index is damaged")
+
+
+def check_that_the_index_is_built_again(
     cli: Cli, database: str, debates: list[str], damage: str, what: str
 ) -> None:
-    execute(database, damage)
+    run_raw(database, damage)
     looked = check(cli, "--no-rebuild", code=1).stdout
-    assert f"the file: {what}" in looked
+    assert f"the database: {what}" in looked
     assert looked == check(cli, "--no-rebuild", code=1).stdout
 
-    assert f"the file: {what}" in check(cli, code=1).stdout
+    assert f"the database: {what}" in check(cli, code=1).stdout
     check(cli, code=0)
     assert debates[0] in cli("list", "ended").stdout
     assert cli("list", "foreign").stdout == ""
@@ -132,19 +147,20 @@ def test_an_index_that_does_not_fit_the_debates_is_built_again(
 @pytest.mark.usefixtures("debates")
 def test_the_sum_of_a_day_that_is_not_that_of_its_debates_is_added_up_again(cli: Cli, database: str) -> None:
     for damage in ("update daily_spending set calls = 99", "delete from daily_spending"):
-        execute(database, damage)
-        assert "the file: the sums of 20" in check(cli, "--no-rebuild", code=1).stdout
+        run_raw(database, damage)
+        assert "the database: the sums of 20" in check(cli, "--no-rebuild", code=1).stdout
         assert "were not those of the debates. It was written again." in check(cli, code=1).stdout
         check(cli, code=0)
 
 
+@pytest.mark.sqlite
 def test_a_damaged_file_is_found(cli: Cli, database: str, debates: list[str]) -> None:
     content = bytearray(Path(database).read_bytes())
     content[-4096 * 3 : -4096 * 2] = b"\xff" * 4096
     Path(database).write_bytes(content)
     result = cli("db", "check")
     assert result.exit_code == 1
-    assert any(part in result.output for part in ("the file: ", "is damaged, restore it", *debates))
+    assert any(part in result.output for part in ("the database: ", "is damaged, restore it", *debates))
 
 
 def test_what_is_no_database_is_refused_and_none_is_made(cli: Cli, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ class Odd:
         return reply
 
 
+@pytest.mark.sqlite
 async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
     slept, awake = Gate(), ScriptedModel()
     question = build_request(question="Ship it?", format="verdict", max_rounds=3, run=True)
@@ -114,6 +115,7 @@ async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
     assert snapshot.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
 
 
+@pytest.mark.sqlite
 @pytest.mark.requirement("N27")
 async def test_an_answer_in_flight_outlives_a_database_that_goes_once_another_answer_is_recorded(
     database: str,
@@ -149,6 +151,7 @@ async def test_an_answer_in_flight_outlives_a_database_that_goes_once_another_an
     assert len(model.requests) == 2
 
 
+@pytest.mark.sqlite
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

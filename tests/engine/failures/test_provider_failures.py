@@ -90,6 +90,7 @@ async def test_a_million_characters_are_cut_to_a_turn(database: str, stub: Stub)
     assert snapshot.status == "concluded"
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("third", ["401", "500"])
 async def test_the_key_is_in_no_file_and_no_log(
     database: str, stub: Stub, third: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
