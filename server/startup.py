@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import ModuleType
 
 from server.debate.facts.text import clean_line, remove_invisible
 from server.redaction import find_secret_parts, learn_secrets, redact_error
@@ -41,25 +42,58 @@ async def open_journal(settings: Settings, clock: Callable[[], float] = time.tim
         await journal.close()
 
 
+async def upgrade_database(settings: Settings) -> list[str]:
+    """Apply the migrations that are missing; returns their names. A file has them when it is open.
+
+    Raises StorageUnavailableError, InvalidSettingsError.
+    """
+    if not is_address(settings.database):
+        async with open_journal(settings):
+            return []
+    from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415  (as above)
+
+    learn_secrets(find_secret_parts(settings.db))
+    postgres, password = import_postgres(), find_password(settings)
+    with translate_storage_errors():
+        applied: list[str] = await postgres.upgrade(
+            settings.database, password=password, patience=DATABASE_PATIENCE
+        )
+        return applied
+
+
 async def connect(settings: Settings) -> Journal:
     """Raises StorageError, InvalidSettingsError."""
+    postgres, password = import_postgres(), find_password(settings)
+    journal: Journal = await postgres.PostgresJournal.open(
+        settings.database, password=password, patience=DATABASE_PATIENCE
+    )
+    return journal
+
+
+def import_postgres() -> ModuleType:
+    """Raises InvalidSettingsError where the extra is not installed. SQLite does without."""
     try:
-        from storage.postgres import PostgresJournal  # noqa: PLC0415  (an extra; SQLite does without)
+        from storage import postgres  # noqa: PLC0415
     except ModuleNotFoundError as error:
         hint = "pip install 'counterpoint-mcp[postgres]'"
         raise InvalidSettingsError(
             f"The setting db is an address of PostgreSQL, which needs: {hint}"
         ) from error
+    return postgres
 
-    def read_password() -> str:
+
+def find_password(settings: Settings) -> Callable[[], str] | None:
+    """What reads the password of the database. Raises InvalidSettingsError if its file cannot be read now."""
+    if not settings.db_password_file:
+        return None
+
+    def read() -> str:
         password = settings.read_db_password()
         learn_secrets([password])
         return password
 
-    password = read_password if settings.db_password_file else None
-    if password:
-        password()  # now, so that a file that cannot be read is told as such
-    return await PostgresJournal.open(settings.database, password=password, patience=DATABASE_PATIENCE)
+    read()
+    return read
 
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")

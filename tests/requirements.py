@@ -287,7 +287,12 @@ BUILT: dict[str, str] = {
     ),
 }
 
-PARTLY: dict[str, str] = {}
+PARTLY: dict[str, str] = {
+    "N14": (
+        "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: HTTP, tokens "
+        "and owners"
+    ),
+}
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {
@@ -301,6 +306,5 @@ PLANNED: dict[str, str] = {
         "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
         "HTML export"
     ),
-    "N14": "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL",
     "N15": "OpenTelemetry spans and metrics for calls, tokens, cost",
 }

@@ -113,7 +113,9 @@ ROOMS: dict[str, str] = {
     "engine.verification": (
         "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
     ),
-    "upkeep": "debate.facts engine.database engine.debates storage storage.sqlite",
+    "upkeep": (
+        "debate.facts engine.database engine.debates engine.queries engine.receipts storage storage.sqlite"
+    ),
     "hooks": (
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
@@ -185,7 +187,7 @@ ROOMS: dict[str, str] = {
         "engine.receipts "
         "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
         "models.model_servers models.prices models.providers models.registry models.windows research "
-        "redaction settings signing storage upkeep web.page web.record web.site web.sources"
+        "redaction settings signing startup storage upkeep web.page web.record web.site web.sources"
     ),
     "cli.main": (
         "cli.commands cli.session debate.facts debate.views engine.database engine.debates engine.queries "

@@ -52,6 +52,13 @@ async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
 
 
+async def find_kept_receipt(manager: DebateManager, debate_id: str) -> Receipt:
+    """The receipt that is left of a debate that was removed; without an envelope where there is none."""
+    with translate_storage_errors():
+        text = await manager.store.journal.find_text(debate_id, RECEIPT)
+    return Receipt(json.loads(text) if text else None)
+
+
 async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Receipt:
     """The receipt of a debate, signed now; the one that is kept, where another process was first.
 

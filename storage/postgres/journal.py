@@ -13,7 +13,7 @@ from storage.postgres.errors import ConstraintError, LostError
 from storage.postgres.leases import TIME, PostgresLeases
 from storage.postgres.ledger import PostgresLedger
 from storage.postgres.lists import PostgresLists
-from storage.postgres.migrations import MIGRATIONS, Migration, prepare
+from storage.postgres.migrations import MIGRATIONS, Migration, apply_migrations, check_server, prepare
 from storage.postgres.outbox import PostgresOutbox
 from storage.postgres.pool import Database, Password, Session
 from storage.postgres.upkeep import PostgresUpkeep
@@ -214,3 +214,22 @@ async def claim_keys(session: Session, opening: Sequence[Append]) -> dict[str, s
             [(owner,)] = await session.fetch(CLAIM_KEY, key.name, append.stream, append.at)
             owners[key.name] = owner
     return owners
+
+
+async def upgrade(
+    address: str,
+    *,
+    password: Password | None = None,
+    patience: float = 30.0,
+    migrations: Sequence[Migration] = MIGRATIONS,
+) -> list[str]:
+    """Apply all migrations that are missing, those too that end older releases. Returns their names.
+
+    Raises StorageError.
+    """
+    database = await Database.open(address, password=password, patience=patience)
+    try:
+        await check_server(database)
+        return await apply_migrations(database, migrations, every=True)
+    finally:
+        await database.close()

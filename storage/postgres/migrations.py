@@ -176,6 +176,19 @@ async def prepare(database: Database, migrations: Sequence[Migration]) -> bool:
         StorageError: the server is too old or cannot be reached, or the database is not one of ours, or of a newer
             release.
     """
+    is_ours, is_read_only = await check_server(database)
+    applied = dict(await database.fetch(SELECT_APPLIED)) if is_ours else {}
+    missing = find_missing(applied, migrations, database.name)
+    if is_read_only and missing:
+        text = f"the database {database.name} is read-only and has not the tables of this release"
+        raise StorageError(f"{text}: run `counterpoint db upgrade` where it can be written")
+    if missing:
+        await apply_migrations(database, migrations, every=False)
+    return is_read_only
+
+
+async def check_server(database: Database) -> tuple[bool, bool]:
+    """(whether our tables are there, whether nothing can be written). Raises StorageError."""
     [row] = await database.fetch(SELECT_SERVER, SCHEMA)
     version, version_text, encoding, is_read_only, has_tables, is_ours = row
     if version < MIN_SERVER_VERSION:
@@ -184,14 +197,7 @@ async def prepare(database: Database, migrations: Sequence[Migration]) -> bool:
         raise StorageError(f"the database {database.name} stores texts in {encoding}: UTF8 is needed")
     if has_tables and not is_ours:
         raise StorageError(f"the schema {SCHEMA} in the database {database.name} belongs to another program")
-    applied = dict(await database.fetch(SELECT_APPLIED)) if is_ours else {}
-    missing = find_missing(applied, migrations, database.name)
-    if is_read_only and missing:
-        text = f"the database {database.name} is read-only and has not the tables of this release"
-        raise StorageError(f"{text}: run `counterpoint db upgrade` where it can be written")
-    if missing:
-        await apply_migrations(database, migrations, every=False)
-    return bool(is_read_only)
+    return is_ours, is_read_only
 
 
 def find_missing(

@@ -1,16 +1,23 @@
 """`counterpoint backup` and `counterpoint db`: upkeep of the database."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, NoReturn
 
+import anyio
 import click
 
 from server.cli import session
 from server.debate.facts.text import clean_line, format_count
+from server.engine.debates import DebateManager
 from server.settings import Settings
+from server.startup import open_journal, upgrade_database
 from server.upkeep.backup import back_up
-from server.upkeep.check import check_database, require_database
+from server.upkeep.check import Problem, check_database, require_database
+from server.upkeep.copy import CopyResult, copy_debates
+from server.upkeep.prune import DEFAULT_OWNER, prune_debates
 from storage.addresses import find_name
 
 
@@ -31,7 +38,7 @@ def backup(settings: Settings, file: Path, overwrite: bool) -> None:
 
 @click.group()
 def db() -> None:
-    """The database: check it.
+    """The database: check it, copy it, prune it, upgrade it.
 
     Example: counterpoint db check
     """
@@ -64,3 +71,91 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
         found = format_count(len(result.problems), "problem") if result.problems else "nothing is wrong"
         click.echo(f"{find_name(chosen.database)}: {count} checked, {found}.")
     sys.exit(bool(result.problems))
+
+
+@db.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@session.json_option
+@click.pass_obj
+def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
+    """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
+
+    Chains, receipts and running debates are copied as they are; what is there already is not written again. Exit code 1
+    if a debate is not the same in both then. Stop the servers before you go on with the copy.
+
+    Example: counterpoint db copy debates.db postgresql://counterpoint@db.example.org/counterpoint
+    """
+    settings_of_source = settings.model_copy(update={"db": source, "hooks": ""})
+    settings_of_target = settings.model_copy(update={"db": target})
+    if settings_of_source.database == settings_of_target.database:
+        raise click.UsageError("FROM and TO are the same database.")
+    require_database(settings_of_source.database)
+
+    async def copy_all(manager: DebateManager) -> CopyResult:
+        async with open_journal(settings_of_target) as journal:
+            return await copy_debates(manager, journal)
+
+    result = session.run_with_manager(settings_of_source, copy_all)
+    count = format_count(result.debate_count, "debate")
+    text = (
+        f"{find_name(target)}: {result.copied_debates} of {count} written, {result.copied_entries} entries."
+    )
+    show_result(asdict(result), text, result.problems, as_json=as_json)
+
+
+@db.command()
+@click.option(
+    "--older-than",
+    "days",
+    metavar="DAYS",
+    required=True,
+    type=click.IntRange(0, 36_500),
+    help="Debates that ended before so many days.",
+)
+@click.option("--owner", metavar="O", default=DEFAULT_OWNER, help="Only debates of this owner.")
+@click.option("--dry-run", is_flag=True, help="Only name them.")
+@session.json_option
+@click.pass_obj
+def prune(settings: Settings, days: int, owner: str, dry_run: bool, as_json: bool) -> None:
+    """Remove debates that ended long ago. What is left of each is its receipt: `counterpoint receipt ID`.
+
+    Debates that have not ended stay, and so do sums and judgments. Exit code 1 if one could not be read: it stays, too.
+
+    Example: counterpoint db prune --older-than 90 --dry-run
+    """
+    require_database(settings.database)
+    chosen = settings.model_copy(update={"hooks": ""})
+    result = session.run_with_manager(
+        chosen, lambda manager: prune_debates(manager, days, owner=owner, dry_run=dry_run)
+    )
+    for debate_id in () if as_json else result.debate_ids:
+        click.echo(debate_id)
+    count = format_count(len(result.debate_ids), "debate")
+    text = f"{find_name(settings.database)}: {count} {'would be' if dry_run else 'were'} removed."
+    show_result(asdict(result), text, result.problems, as_json=as_json)
+
+
+@db.command()
+@click.pass_obj
+def upgrade(settings: Settings) -> None:
+    """Change the tables of the database to those of this release.
+
+    A server does so by itself as far as older releases may go on beside it; the rest waits for this command.
+
+    Example: counterpoint db upgrade
+    """
+    applied = anyio.run(upgrade_database, settings)
+    name = find_name(settings.database)
+    click.echo(f"{name}: applied {', '.join(applied)}." if applied else f"{name}: nothing to change.")
+
+
+def show_result(data: dict[str, Any], text: str, problems: Sequence[Problem], *, as_json: bool) -> NoReturn:
+    """Print what was done and what could not be, and end with the exit code."""
+    if as_json:
+        click.echo(session.format_json(data))
+    else:
+        for problem in problems:
+            click.echo(clean_line(f"{problem.debate_id}: {problem.text.rstrip('.')}."))
+        click.echo(text)
+    sys.exit(bool(problems))

@@ -11,6 +11,7 @@ import click
 
 from server.cli import session
 from server.debate.facts.text import clean_line
+from server.engine.database.errors import DebateNotFoundError
 from server.settings import Settings
 from server.signing import MAX_KEY_FILE_BYTES, Signer, format_public_key, parse_public_key
 
@@ -91,12 +92,20 @@ def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None
             raise click.ClickException(signer.problem)
         click.echo(format_public_key(key), nl=False)
         return
-    from server.engine.receipts import Receipt, find_receipt  # noqa: PLC0415
+    from server.engine.queries import find_debate_id  # noqa: PLC0415
+    from server.engine.receipts import Receipt, find_kept_receipt, find_receipt  # noqa: PLC0415
 
-    async def find(manager: Any, found: str) -> Receipt:
-        return await find_receipt(manager, await manager.load(found))
+    async def find(manager: Any) -> Receipt:
+        try:
+            snapshot = await manager.load(await find_debate_id(manager, debate_id))
+        except DebateNotFoundError:  # it may have been removed
+            kept = await find_kept_receipt(manager, debate_id)
+            if kept.envelope is None:
+                raise
+            return kept
+        return await find_receipt(manager, snapshot)
 
-    kept = session.run_with_debate(settings, debate_id, find)
+    kept = session.run_with_manager(settings, find)
     if kept.problem:
         raise click.ClickException(clean_line(kept.problem))
     click.echo(json.dumps(kept.envelope, indent=1))

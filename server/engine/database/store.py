@@ -142,6 +142,11 @@ class DebateStore:
         """As `load`, always from the journal."""
         with translate_storage_errors():
             entries, seal = await self.journal.read_sealed(debate_id)
+        return self.build_snapshot(debate_id, entries, seal)
+
+    def build_snapshot(self, debate_id: str, entries: Sequence[Entry], seal: str) -> DebateSnapshot:
+        """The debate with entries that were read. Raises as `read`."""
+        with translate_storage_errors():
             history = tuple(map(parse_entry, entries))
             if not history:
                 raise DebateNotFoundError(debate_id)

@@ -1,0 +1,150 @@
+"""`counterpoint db copy`: from a file into PostgreSQL and back, with receipts and what is under way."""
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from server.engine.receipts import find_receipt
+from server.models.fakes.scripted import ScriptedModel
+from storage.addresses import find_name
+from storage.ledger import LedgerRow
+from tests.contract.journal_helpers import open_any_journal
+from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
+from tests.support.gated_model import Gate
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("N14", "N27")
+
+
+@pytest.fixture
+def other(request: pytest.FixtureRequest, database: str, tmp_path: Path) -> str:
+    """A database of the other kind."""
+    if database.startswith("postgresql"):
+        return str(tmp_path / "other.db")
+    return str(request.getfixturevalue("postgres_database"))
+
+
+async def make_debates(database: str) -> tuple[str, str]:
+    """One that has ended, with a receipt, and one that runs by itself and whose process ends in its first round."""
+    gate = Gate()
+    async with open_engine(database, ScriptedModel()) as manager:
+        ended = await run_debate(manager, question="Ended?")
+        assert (await find_receipt(manager, ended)).envelope
+    async with open_engine(database, gate.model) as manager:
+        running = await start_debate(manager, question="Running?", run=True)
+        await gate.wait_for_call()
+    async with open_any_journal(database) as journal:
+        await journal.change_judgments(lambda _: [LedgerRow("item", "judge", {"n": 1}, asked=1)])
+    return ended.id, running.id
+
+
+async def read_all(database: str) -> dict[str, object]:
+    async with open_any_journal(database) as journal:
+        streams = await journal.find_all_streams()
+        return {
+            "entries": {stream: await journal.read_sealed(stream) for stream in streams},
+            "summaries": {stream: await journal.read_summary(stream) for stream in streams},
+            "texts": {stream: await journal.read_texts(stream) for stream in streams},
+            "words": await journal.count_words(),
+            "judgments": await journal.read_judgments(),
+        }
+
+
+async def find_positions(database: str) -> tuple[int, int]:
+    async with open_any_journal(database) as journal:
+        return (await journal.find_changes(-1))[0], await journal.read_ledger_position()
+
+
+def test_a_copy_is_the_same_database_and_a_second_run_writes_nothing(
+    cli: Cli, database: str, other: str
+) -> None:
+    ended, running = anyio.run(make_debates, database)
+
+    first = cli("db", "copy", database, other)
+    assert first.exit_code == 0, first.output
+    assert first.stdout.startswith(f"{find_name(other)}: 2 of 2 debates written, ")
+    assert anyio.run(read_all, other) == anyio.run(read_all, database)
+    positions = anyio.run(find_positions, other)
+
+    second = json.loads(cli("db", "copy", database, other, "--json").stdout)
+    assert second == {"debate_count": 2, "copied_debates": 0, "copied_entries": 0, "problems": []}
+    assert anyio.run(find_positions, other) == positions
+    back = cli("db", "copy", other, database)
+    assert (back.exit_code, "0 of 2 debates written" in back.stdout) == (0, True)
+
+    async def go_on() -> str:
+        async with open_engine(other, ScriptedModel()) as manager:
+            assert (await find_receipt(manager, await manager.load(ended))).problem == ""
+            return (await manager.follow(running, wait=5)).status
+
+    assert anyio.run(go_on) == "concluded"
+    assert cli("--db", other, "db", "check").exit_code == 0
+
+
+def test_what_goes_on_in_the_copy_or_is_another_debate_there_is_told(
+    cli: Cli, database: str, other: str
+) -> None:
+    ended, running = anyio.run(make_debates, database)
+    assert cli("db", "copy", database, other).exit_code == 0
+
+    async def go_on() -> None:
+        async with open_engine(other, ScriptedModel()) as manager:
+            await manager.follow(running, wait=5)
+
+    anyio.run(go_on)
+    ahead = cli("db", "copy", database, other)
+    assert ahead.exit_code == 1
+    assert f"{running}: its last entry is not the same in both databases." in ahead.stdout
+    both_ways = cli("db", "copy", other, database)
+    assert (both_ways.exit_code, "1 of 2 debates written" in both_ways.stdout) == (0, True)
+
+    async def write(place: str, note: str) -> None:
+        async with open_any_journal(place) as journal:
+            seq, _ = await journal.head(ended)
+            at = "2030-01-01T00:00:00.000Z"
+            await journal.append(ended, after=seq, at=at, actor="me", bodies=[{"kind": note}])
+
+    anyio.run(write, database, "one")
+    anyio.run(write, other, "another")
+    apart = cli("db", "copy", database, other)
+    assert apart.exit_code == 1
+    assert f"{ended}: entry" in apart.stdout
+    assert "is another one in the target." in apart.stdout
+
+
+def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(
+    cli: Cli, database: str, other: str
+) -> None:
+    ended, running = anyio.run(make_debates, database)
+    alter_entries(database, "Ended?", "Edited?")
+
+    async def add_later() -> None:
+        async with open_any_journal(database) as journal:
+            at = "2026-01-01T00:00:00.000Z"
+            await journal.append("later", after=0, at=at, actor="me", bodies=[{"kind": "not yet invented"}])
+
+    anyio.run(add_later)
+    result = json.loads(cli("db", "copy", database, other, "--json").stdout)
+    assert result["copied_debates"] == 2
+    [problem] = result["problems"]
+    assert problem["debate_id"] == ended
+    assert "was changed after it was written" in problem["text"]
+
+    async def find_copied() -> list[str]:
+        async with open_any_journal(other) as journal:
+            return await journal.find_all_streams()
+
+    assert anyio.run(find_copied) == [running, "later"]
+
+
+def test_a_database_is_not_copied_into_itself_or_from_nowhere(
+    cli: Cli, database: str, other: str, tmp_path: Path
+) -> None:
+    same = cli("db", "copy", database, database)
+    assert (same.exit_code, "are the same database" in same.output) == (2, True)
+    nowhere = cli("db", "copy", str(tmp_path / "nowhere.db"), other)
+    assert nowhere.exit_code == 1
+    assert "There is no database" in nowhere.output
+    assert not (tmp_path / "nowhere.db").exists()
