@@ -54,14 +54,10 @@ def is_repeatable(error: BaseException) -> bool:
 
 def translate_error(error: Exception, name: str) -> StorageError:
     """What an error of the driver or of the network means for who uses the database of this name."""
-    if isinstance(error, StorageError):
-        return error
     if state := find_state(error):
         return translate_state(state, name, describe(error))
     if isinstance(error, TimeoutError):
         return LostError(f"the database {name} did not answer in time")
-    if isinstance(error, ValueError):
-        return StorageError(f"the address of the database {name} cannot be used ({describe(error)})")
     if isinstance(error, OSError):
         return LostError(f"the database {name} cannot be reached ({error.strerror or type(error).__name__})")
     return LostError(f"the connection to the database {name} was lost")

@@ -63,7 +63,7 @@ create function refuse_change() returns trigger language plpgsql as
 $$ begin raise exception 'entries are written once'; end $$;
 create function refuse_deletion() returns trigger language plpgsql as $$
 begin
-    if exists (select 1 from removal where stream = old.stream) then return old; end if;
+    if exists (select 1 from counterpoint.removal where stream = old.stream) then return old; end if;
     raise exception 'entries are written once';
 end $$;
 create trigger journal_no_update before update or truncate on journal
@@ -191,13 +191,18 @@ async def check_server(database: Database) -> tuple[bool, bool]:
     """(whether our tables are there, whether nothing can be written). Raises StorageError."""
     [row] = await database.fetch(SELECT_SERVER, SCHEMA)
     version, version_text, encoding, is_read_only, has_tables, is_ours = row
-    if version < MIN_SERVER_VERSION:
-        raise TooOldError(f"the database {database.name} is PostgreSQL {version_text}: 15 or newer is needed")
-    if encoding != "UTF8":
-        raise StorageError(f"the database {database.name} stores texts in {encoding}: UTF8 is needed")
+    require_server(database.name, version, version_text, encoding)
     if has_tables and not is_ours:
         raise StorageError(f"the schema {SCHEMA} in the database {database.name} belongs to another program")
     return is_ours, is_read_only
+
+
+def require_server(name: str, version: int, version_text: str, encoding: str) -> None:
+    """Raises StorageError for a server that is too old, or a database that cannot hold all texts."""
+    if version < MIN_SERVER_VERSION:
+        raise TooOldError(f"the database {name} is PostgreSQL {version_text}: 15 or newer is needed")
+    if encoding != "UTF8":
+        raise StorageError(f"the database {name} stores texts in {encoding}: UTF8 is needed")
 
 
 def find_missing(

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from typing import Any, Self, TypeVar
 
 import anyio
@@ -12,11 +12,12 @@ import asyncpg
 
 from storage.addresses import find_name
 from storage.journal import StorageError
-from storage.postgres.errors import LostError, is_repeatable, translate_error
+from storage.postgres.errors import LostError, describe, is_repeatable, translate_error
 
 MAX_CONNECTIONS = 6  # of a process
 RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats
 MIN_STATEMENT_SECONDS = 0.5
+ATTEMPTS_BEFORE_WARNING = 3  # a connection that was cut is made anew without a word
 
 SCHEMA = "counterpoint"
 
@@ -33,6 +34,9 @@ SERVER_SETTINGS = {
 
 ESCAPE = "\ue001"
 """PostgreSQL has no NUL character. This one, for private use, stands before "0" for it, and before "1" for itself."""
+
+EXPECTED_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+"""Any other is a bug of ours."""
 
 Password = Callable[[], str]
 """Reads the password whenever a connection is made, so that it can be changed while the server runs."""
@@ -84,20 +88,17 @@ class Database:
 
     @classmethod
     async def open(cls, address: str, *, password: Password | None, patience: float) -> Self:
-        """Raises StorageError for an address that is none. Connections are made when they are needed."""
+        """Connections are made when they are needed."""
         self = cls(address, password, patience)
-        try:
-            self._pool = await asyncpg.create_pool(
-                address,
-                password=password,
-                min_size=0,
-                max_size=MAX_CONNECTIONS,
-                timeout=patience,
-                connection_class=Connection,
-                server_settings=SERVER_SETTINGS,
-            )
-        except Exception as error:
-            raise translate_error(error, self.name) from error
+        self._pool = await asyncpg.create_pool(
+            address,
+            password=password,
+            min_size=0,
+            max_size=MAX_CONNECTIONS,
+            timeout=patience,
+            connection_class=Connection,
+            server_settings=SERVER_SETTINGS,
+        )
         return self
 
     async def fetch(self, sql: str, *values: Any, wait: float | None = None) -> list[tuple[Any, ...]]:
@@ -141,35 +142,42 @@ class Database:
     ) -> T:
         deadline = anyio.current_time() + (self.patience if wait is None else wait)
         delays = chain(RETRY_DELAYS, repeat(RETRY_DELAYS[-1]))
-        while True:
+        for attempt in count(1):
             is_begun = False
             try:
                 async with self._connect(deadline) as connection:
                     is_begun = True
                     result = await use(Session(connection, deadline))
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as raised:
+            except EXPECTED_ERRORS as raised:
                 error = translate_error(raised, self.name)
                 delay = next(delays)
                 is_over = anyio.current_time() + delay >= deadline
                 if isinstance(error, LostError):
                     error.is_outcome_known = not is_begun
-                    self._begin_outage(error)
                     may_go_on = may_repeat or not is_begun
                 else:
                     may_go_on = is_repeatable(raised)
-                if is_over or not may_go_on:
+                will_raise = is_over or not may_go_on
+                if isinstance(error, LostError) and (will_raise or attempt >= ATTEMPTS_BEFORE_WARNING):
+                    self._begin_outage(error)
+                if will_raise:
                     raise error from raised
                 await anyio.sleep(delay)
             else:
                 self._end_outage()
                 return result
+        raise AssertionError  # never: the loop has no end
 
     @asynccontextmanager
     async def _connect(self, deadline: float) -> AsyncIterator[Any]:
         if self._is_closed:
             raise StorageError(f"the database {self.name} was closed")
         seconds = max(deadline - anyio.current_time(), MIN_STATEMENT_SECONDS)
-        connection = await self._pool.acquire(timeout=seconds)
+        try:
+            connection = await self._pool.acquire(timeout=seconds)
+        except ValueError as error:
+            text = f"the address of the database {self.name} cannot be used ({describe(error)})"
+            raise StorageError(text) from None
         try:
             yield connection
         except TimeoutError:
