@@ -5,6 +5,7 @@ Every implementation passes the suite `tests/contract/journal.py`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
@@ -277,6 +278,13 @@ class Journal(Ledger, Protocol):
         """(current position, streams written to since position `after`), by any process.
 
         With `after` -1 the list is empty. Positions grow with every append. Cheap enough for polling.
+        """
+
+    def watch_changes(self, listener: Callable[[Collection[str]], None]) -> AbstractContextManager[None]:
+        """While this is open, call `listener` with the streams that another process has just written to.
+
+        A hint, which a database may not be able to give, and which may be lost: polling tells all. No names stand for
+        too many.
         """
 
     async def acquire_lease(

@@ -5,7 +5,7 @@ another process has the lease, it waits, follows what that process records, and 
 gone.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import suppress
 
 import anyio
@@ -116,7 +116,7 @@ class DebateDriver:
                 while not run.is_finished:
                     if not await self.leases.acquire(debate_id):
                         is_new = False
-                        await anyio.sleep(POLL_INTERVAL)  # follow what the other process records
+                        await self.wait_for_change(debate_id)  # follow what the other process records
                         await self.store.refresh(run.snapshot)
                         continue
                     with anyio.CancelScope() as run.lease_scope, suppress(LeaseLostError):
@@ -188,6 +188,10 @@ class DebateDriver:
                 latest = reached
                 changed.set()
 
+        def note(debate_ids: Collection[str]) -> None:
+            if not debate_ids or snapshot.id in debate_ids:
+                changed.set()
+
         self.store.listeners.append(update)
         try:
             while True:
@@ -195,7 +199,7 @@ class DebateDriver:
                 yield shown
                 while latest is shown and not shown.debate.ended:
                     changed = anyio.Event()
-                    with anyio.move_on_after(POLL_INTERVAL):
+                    with self.store.journal.watch_changes(note), anyio.move_on_after(POLL_INTERVAL):
                         await changed.wait()
                     if latest is shown:
                         self.store.check_presence()
@@ -217,6 +221,17 @@ class DebateDriver:
                 if on_change and (snapshot.debate.version != version or anyio.current_time() >= report_at):
                     version, report_at = snapshot.debate.version, anyio.current_time() + PROGRESS_INTERVAL
                     await on_change(snapshot)
-                await anyio.sleep(POLL_INTERVAL)
+                await self.wait_for_change(snapshot.id)
                 snapshot = await self.store.refresh(snapshot)
         return snapshot
+
+    async def wait_for_change(self, debate_id: str) -> None:
+        """Wait until another process may have written to a debate: for a poll's interval, or a hint before it."""
+        changed = anyio.Event()
+
+        def note(debate_ids: Collection[str]) -> None:
+            if not debate_ids or debate_id in debate_ids:
+                changed.set()
+
+        with self.store.journal.watch_changes(note), anyio.move_on_after(POLL_INTERVAL):
+            await changed.wait()

@@ -75,7 +75,8 @@ class UpdateBus(InMemorySubscriptionBus):
             if is_polling:
                 await self.poll(manager)
                 await self.announce_list()
-            with anyio.move_on_after(POLL_INTERVAL if is_polling else None):
+            hints = manager.store.journal.watch_changes(lambda _debate_ids: self.wake())
+            with hints, anyio.move_on_after(POLL_INTERVAL if is_polling else None):
                 await woken.wait()
 
     def begin_again(self) -> None:

@@ -1,6 +1,7 @@
 """The journal in a PostgreSQL database."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Self
 
 import anyio
@@ -10,6 +11,7 @@ from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StreamSummary
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
 from storage.postgres.errors import ConstraintError, LostError
+from storage.postgres.feed import Feed, Listener
 from storage.postgres.leases import TIME, PostgresLeases
 from storage.postgres.ledger import PostgresLedger
 from storage.postgres.lists import PostgresLists
@@ -60,6 +62,7 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
         self._db = database
         self._tokenizer = Tokenizer()
         self._is_read_only = is_read_only
+        self._feed = Feed(database)
         self.outbox = PostgresOutbox(database)
 
     @classmethod
@@ -100,8 +103,12 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
         """Finish what is being written, then close. A second call does nothing."""
         with anyio.CancelScope(shield=True):
             await self.finish_appends()
+            await self._feed.close()
             self._tokenizer.close()
             await self._db.close()
+
+    def watch_changes(self, listener: Listener) -> AbstractContextManager[None]:
+        return self._feed.watch(listener)
 
     # Appending
 
@@ -115,6 +122,7 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
             except LostError as error:
                 if not await self._was_written(batch, error, deadline):
                     continue
+            self._feed.announce(batch.heads)
             return
 
     async def _write_batch(self, batch: Batch, wait: float) -> None:
@@ -147,6 +155,7 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
                     batch = None
                     continue
             assert batch
+            self._feed.announce(batch.heads)
             return batch
 
     async def _was_written(self, batch: Batch, error: LostError, deadline: float) -> bool:
@@ -172,7 +181,9 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
             await write_rows(session, missing, self._tokenizer)
             return len(missing)
 
-        return await self._db.transact(write)
+        added = await self._db.transact(write)
+        self._feed.announce([stream] if added else [])
+        return added
 
     # Reading
 

@@ -35,8 +35,10 @@ SERVER_SETTINGS = {
 ESCAPE = "\ue001"
 """PostgreSQL has no NUL character. This one, for private use, stands before "0" for it, and before "1" for itself."""
 
-EXPECTED_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-"""Any other is a bug of ours."""
+EXPECTED_ERRORS = (
+    asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError
+)  # fmt: skip
+"""Any other is a bug of ours. The driver reports some cut connections as errors of its own."""
 
 Password = Callable[[], str]
 """Reads the password whenever a connection is made, so that it can be changed while the server runs."""
@@ -180,11 +182,25 @@ class Database:
             raise StorageError(text) from None
         try:
             yield connection
-        except TimeoutError:
-            connection.terminate()  # it may hang: nothing else is to wait for it
+        except (TimeoutError, asyncpg.InternalClientError):
+            connection.terminate()  # it may hang, or be cut: nothing else is to wait for it
             raise
         finally:
             await self._pool.release(connection)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Any]:
+        """A connection beside those of the pool, for as long as it is needed. Raises StorageError."""
+        try:
+            connection = await asyncpg.connect(
+                self._address, password=self._password, timeout=self.patience, server_settings=SERVER_SETTINGS
+            )
+        except EXPECTED_ERRORS as error:
+            raise translate_error(error, self.name) from error
+        try:
+            yield connection
+        finally:
+            connection.terminate()
 
     def _begin_outage(self, error: StorageError) -> None:
         if not self._is_out:

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from decimal import Decimal, InvalidOperation
 from itertools import chain
 from pathlib import Path
@@ -188,6 +188,10 @@ class SqliteJournal(GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, Sqli
                 await asyncio.wait([self._checkpoint_task])
             self._tokenizer.close()
             await self._db.close()
+
+    def watch_changes(self, listener: Callable[[Collection[str]], None]) -> AbstractContextManager[None]:  # noqa: ARG002
+        """A file tells nobody."""
+        return nullcontext()
 
     # Appending
 

@@ -5,10 +5,12 @@ import atexit
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -95,16 +97,21 @@ class Server:
     def kill(self) -> None:
         """As a crash does: nothing is written any more."""
         if self.process:
-            for child in find_children(self.process.pid):
-                os.kill(child, 9)
-            self.process.kill()
+            self.signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
             (self.directory / "data/postmaster.pid").unlink(missing_ok=True)
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the server's processes, those that serve connections first."""
+        assert self.process
+        for process in (*find_children(self.process.pid), self.process.pid):
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(process, number)
+
     def stop(self) -> None:
         if self.process:
-            self.process.send_signal(2)  # fast: connections are cut
+            self.process.send_signal(signal.SIGINT)  # fast: connections are cut
             self.process.wait()
             self.process = None
         shutil.rmtree(self.directory, ignore_errors=True)
