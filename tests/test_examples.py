@@ -57,6 +57,13 @@ PRINTED: dict[str, list[str]] = {
         "position +2.0, debater +0.0",
         "in the mirror ",
     ],
+    "client_model": [
+        "asked: Talk round 1 of at most 2.",
+        "asked: Answer with JSON only",
+        "Your client's own model gets about 8 requests; it may ask you to approve each.",
+        "concluded: close it for a summer",
+        "8 calls, tokens unknown, price unknown.",
+    ],
     "caller_seat": [
         "--- Script is told:",
         "Your position: ",

@@ -79,11 +79,8 @@ class Evaluation:
         """
         check_formats(self.plan.formats)
         models = (*self.plan.models, *self.plan.judges)
-        require(
-            AWAITED.isdisjoint(models),
-            "What waits for a client is no model that could be asked again and again: leave out "
-            f"{', '.join(sorted(AWAITED))}.",
-        )
+        awaited = ", ".join(sorted(AWAITED & {*models}))
+        require(not awaited, f"{awaited} is no model that could be asked again and again: leave it out.")
         await self.manager.check_models(models)
         if self.budget.cost_usd:
             limits = Limits(max_cost_usd=f"{self.budget.cost_usd:f}")

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,14 +16,15 @@ from tests.support.paths import NODE
 pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
 
 
-def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
+def run_client(program: str, folder: Path) -> dict[str, Any]:
+    """What a program of the folder `node` saw of a server."""
     environment = {
         **os.environ,
-        "COUNTERPOINT_DB": str(tmp_path / "debates.db"),
+        "COUNTERPOINT_DB": str(folder / "debates.db"),
         "COUNTERPOINT_MODELS": "scripted?delay=0.02",
     }
     done = subprocess.run(
-        [find_node(NODE), "client.mjs", sys.executable, "-m", "counterpoint"],
+        [find_node(NODE), program, sys.executable, "-m", "counterpoint"],
         cwd=NODE,
         env={**environment, "PYTHONPATH": str(NODE.parent.parent)},
         capture_output=True,
@@ -31,7 +33,12 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    saw = json.loads(done.stdout)
+    saw: dict[str, Any] = json.loads(done.stdout)
+    return saw
+
+
+def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
+    saw = run_client("client.mjs", tmp_path)
 
     assert saw["tools"] == [*TOOLS]
     assert saw["rounds"] == ["opening", "rebuttal", "verdict"]
@@ -41,3 +48,15 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     assert len(saw["resources"]) == 2
     assert saw["found"] == 1
     assert "There is no debate 'nobody'" in saw["wrong"]
+
+
+@pytest.mark.requirement("N7", "N13")
+def test_a_typescript_client_lends_its_model_and_its_person_writes(tmp_path: Path) -> None:
+    saw = run_client("lends_a_model.mjs", tmp_path)
+
+    assert saw["reason"].startswith("never heard: Ben: client refused: ")
+    assert saw["status"] == "concluded"
+    assert saw["failures"] == ["Ben: client refused: MCP error -1: User rejected sampling request (refused)"]
+    assert saw["cost"].startswith(f"{saw['asked'] - 1} calls, tokens unknown, price unknown.")
+    assert saw["systems"] is True
+    assert (saw["person"], saw["forms"], saw["written"]) == ("concluded", 2, 2)

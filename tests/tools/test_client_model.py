@@ -149,6 +149,50 @@ async def test_who_is_refused_once_or_hangs_once_does_not_stop_the_debate(open_c
     assert len({(event["seat"], event["round"]) for event in spoke}) == len(spoke)
 
 
+async def test_an_answer_after_its_time_is_not_recorded(open_client: Any) -> None:
+    async def dawdle(_: str) -> str:
+        await anyio.sleep(1.1)
+        return "Too late."
+
+    model = ClientModel(once(dawdle, BEN))
+    async with open_client(default="client", sampling_callback=model, settings=QUICK) as client:
+        ran = await finish(client, await begin(client, model, options={"ballots": "none", "quorum": 1}))
+        assert ran["status"] == "paused"
+        await call(client, "intervene", debate_id=ran["debate_id"], action="resume")
+        ran = await finish(client, await insist(client, ran["debate_id"]))
+        spoke = await read_events(client, ran, "spoke")
+
+    assert ran["status"] == "concluded", ran["reason"]
+    assert "Too late." not in {event["text"] for event in spoke}
+    assert sorted((event["round"], event["seat"]) for event in spoke) == [
+        (number, name) for number in (1, 2) for name in ("Ada", "Ben", "Cleo")
+    ]
+
+
+async def test_every_view_says_that_the_clients_model_is_being_asked(open_client: Any) -> None:
+    silent = ClientModel(hang)
+    async with (
+        open_client(default="client", sampling_callback=silent) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(start, client)
+        with anyio.fail_after(5):
+            while len(silent.prompts) < 3:
+                await wait_before_next_poll()
+        (row,) = (await call(client, "find_debates"))["debates"]
+        seen = await call(client, "read_debate", debate_id=row["debate_id"], view="state")
+        tasks.cancel_scope.cancel()
+
+    assert (seen["status"], seen["working"], seen["data"]["status"]) == ("running", True, "running")
+
+
+def test_the_terminal_has_no_client_to_ask(cli: Any) -> None:
+    done = cli("debate", "Ship it?", "--model", "client")
+
+    assert done.exit_code != 0
+    assert 'models=["caller"]' in done.output
+
+
 async def test_where_there_is_a_fallback_it_answers_for_a_client_that_does_not(open_client: Any) -> None:
     model = ClientModel(always(refuse, [BEN]))
     options = {"ballots": "none", "fallback_models": ["other"]}

@@ -7,7 +7,7 @@ from typing import Any
 
 from server.debate.analysis import claims
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.rules.decide import status
+from server.debate.rules.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.state import StoredDebate, awaited_turns, describe_task, find_rules
@@ -34,6 +34,8 @@ class ViewSource(StoredDebate):
     def status(self) -> str:
         """As of every debate, and `ready` where it could go on and nobody runs it."""
         found = status(self.debate)
+        if found == "waiting" and self.is_run and awaits_client(self.debate):
+            return "running"  # it is asked at this moment
         return "ready" if found == "running" and not self.is_run else found
 
 

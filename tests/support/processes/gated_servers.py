@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,12 +137,12 @@ class ServerProcess:
 
 @asynccontextmanager
 async def start_server_process(
-    database: str, gate: CallGate, era: str, **options: Any
+    database: str, gate: CallGate, era: str, environ: Mapping[str, str] | None = None, **options: Any
 ) -> AsyncIterator[tuple[ServerProcess, Client]]:
     """Start a server and a client of it. The process is killed at the end if it still runs."""
-    environ = {**os.environ, "COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "gated"}
-    environ |= {"CALL_GATE_PORT": str(gate.port), "PYTHONPATH": str(ROOT)}
-    process = await anyio.open_process([sys.executable, __file__], env=environ, stderr=subprocess.DEVNULL)
+    variables = {**os.environ, "COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "gated", **(environ or {})}
+    variables |= {"CALL_GATE_PORT": str(gate.port), "PYTHONPATH": str(ROOT)}
+    process = await anyio.open_process([sys.executable, __file__], env=variables, stderr=subprocess.DEVNULL)
     server = ServerProcess(process)
     try:
         async with Client(server.transport(), mode=era, **options) as client:
