@@ -192,7 +192,7 @@ class StepRound(ToolArguments):
 
 
 class SubmitTurn(ToolArguments):
-    """Write the turn of a seat whose model is "caller"; returns when the next such turn is awaited."""
+    """Write the turn of a seat whose model is "caller" or "human"; returns when the next such turn is awaited."""
 
     debate_id: DebateId
     speaker: Annotated[str, Field(max_length=60, description="As named in `awaited`")]

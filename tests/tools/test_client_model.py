@@ -329,6 +329,16 @@ async def test_the_next_client_is_asked_where_one_left_in_the_middle(open_client
     assert failed == []
 
 
+async def test_a_client_that_reports_several_names_is_one_voice_all_the_same(open_client: Any) -> None:
+    other = build_message("1. It holds, no source.", model="claude-opus")
+    model = ClientModel(always(lambda _: other, [BEN]))
+    async with open_client(default="client", sampling_callback=model) as client:
+        ran = await start(client)
+
+    told = "One client's own model answered for Ada, Ben and Cleo, as client/claude-opus, client/gpt-5-mini"
+    assert f"{told}: count it as one voice." in ran["cautions"]
+
+
 async def test_a_client_without_a_model_reads_who_is_awaited(open_client: Any) -> None:
     silent = ClientModel(hang)
     async with open_client(default="client", sampling_callback=silent) as client:

@@ -12,6 +12,7 @@ from tests.support.client_calls import call
 from tests.support.client_models import ClientModel, answer_prompt, build_message
 from tests.support.mcp_debates import read_all_events, read_events
 from tests.support.polling import wait_before_next_poll
+from tests.support.task_client import Polling
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "N8")]
 
@@ -253,3 +254,14 @@ async def test_a_step_that_asks_runs_no_second_round(open_modern: Any) -> None:
 
     assert isinstance(asked, InputRequiredResult)
     assert (done.structured_content["round"], done.structured_content["status"]) == (1, "ready")
+
+
+async def test_a_client_that_polls_tasks_is_asked_in_results_where_its_model_is_wanted(
+    open_modern: Any,
+) -> None:
+    options: dict[str, Any] = {"sampling_callback": ClientModel(), "extensions": [Polling()]}
+    async with open_modern(default="client", **options) as client:
+        asked = await begin(client)
+        done = await finish(client, find_id(asked), asked)
+
+    assert done["status"] == "concluded"

@@ -160,7 +160,7 @@ def find_caller_warnings(debate: Debate) -> list[str]:
         if answer.usage.model in WRITTEN and not isinstance(answer, PositionsFramed | RoundOpened):
             by_author = argued if isinstance(answer, Spoke) else judged
             by_author.setdefault(answer.usage.author, set()).add(answer.seat)
-    warnings = []
+    warnings = list_client_warnings(debate)
     for author, sides in argued.items():
         if len(sides) > 1:
             warnings.append(f"One caller wrote for {format_seats(sorted(sides))}: count it as one voice.")
@@ -168,6 +168,21 @@ def find_caller_warnings(debate: Debate) -> list[str]:
             who = f"{format_seats(sorted(sides))}, and was {format_seats(sorted(seats))}"
             warnings.append(f"One caller wrote for {who}: it judged its own words.")
     return warnings
+
+
+def list_client_warnings(debate: Debate) -> list[str]:
+    """That a client's own model argued for several sides under different names, which the client reports."""
+    models = {turn.seat: turn.usage.model for turn in debate.turns if is_of_client(turn.usage.model)}
+    names = sorted({*models.values()})
+    if len(names) <= 1 or len(models) <= 1:
+        return []
+    seats = format_seats(sorted(models))
+    return [f"One client's own model answered for {seats}, as {', '.join(names)}: count it as one voice."]
+
+
+def is_of_client(model: str) -> bool:
+    """Whether a client has reported this name for its own model."""
+    return model.partition("/")[0] == CLIENT
 
 
 def fallback_lines(debate: Debate) -> list[str]:
