@@ -101,7 +101,8 @@ def test_links_resolve(page: Path) -> None:
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     navigation = CONFIG.read_text(encoding="utf-8")
 
-    assert [page.name for page in DOCS.glob("*.md") if f'"{page.name}"' not in navigation] == []
+    missing = [page.name for page in DOCS.glob("*.md") if f'"{page.name}"' not in navigation]
+    assert missing == [], "name them in `nav` of docs/zensical.toml"
 
 
 def test_the_changelog_has_a_section_for_the_release() -> None:

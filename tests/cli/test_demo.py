@@ -91,7 +91,7 @@ def test_the_replay_says_that_it_is_one_and_ends_with_the_path_of_its_page(
     spoken = [one.event for one in read_recording().snapshot.entries if isinstance(one.event, Spoke)]
     assert [event.text[-40:] in words for event in spoken] == [True] * 4
     assert output.index("Round 1: opening") < output.index("Verdict: Leaning")
-    assert output.endswith(f"to be opened in a browser: {page}\n")
+    assert output.endswith(f"to be opened in a browser:\n{page}\n")
     assert "<!doctype html>" in page.read_text(encoding="utf-8").lower()[:200]
     assert read_recording().snapshot.id in page.read_text(encoding="utf-8")
     assert json.loads(cli("list", "--json").stdout)["debates"] == []

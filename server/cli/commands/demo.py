@@ -110,7 +110,7 @@ def show_recording(recording: Recording, page: Path) -> None:
     except OSError as error:
         display.out.print_line(f"\nThe page of this debate cannot be written: {page}: {error.strerror}")
         return
-    display.out.print_line(f"\nThe page of this debate, to be opened in a browser: {page}")
+    display.out.print_line(f"\nThe page of this debate, to be opened in a browser:\n{page}")
 
 
 def replay(

@@ -117,7 +117,8 @@ def find_environment(
             click.echo(f"{where}: it has no references to variables, and the file holds no value.", err=True)
         return {}
     if missing := [name for name in names if name not in os.environ and not shown]:
-        raise click.UsageError(f"--env {missing[0]}: the environment has no such variable.")
+        other = f"Set it, or leave --env out and store the key for all clients: counterpoint keys set {missing[0]}"
+        raise click.UsageError(f"--env {missing[0]}: the environment has no such variable. {other}")
     if names and not shown:
         text = f"the value of {', '.join(names)} is stored in plain text, readable with the configuration."
         click.echo(f"Warning: {text}", err=True)
