@@ -66,7 +66,6 @@ def build_drawing(source: ViewSource, shown: Iterable[Recorded]) -> Row:
             for seat in known_debaters(setup)
         ],
         "judges": [{"seat": seat, "model": current_model(debate, seat)} for seat in judge_seats(setup)],
-        "votes": [vote.model_dump() for vote in debate.verdict.votes] if debate.verdict else [],
         "report": build_report(debate).model_dump(exclude={"question", "positions", "claims"}),
         "claims": build_claim_rows(visible, graph),
         "points": build_points(visible, graph, places),

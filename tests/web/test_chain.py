@@ -85,6 +85,30 @@ def test_an_entry_that_was_taken_out_is_missed(
     assert state == "altered" or number == -1
 
 
+def test_the_finding_is_that_of_the_record_whatever_is_drawn_beside_it(
+    browser: Browser, held: Data, tmp_path: Path
+) -> None:
+    data = json.loads(json.dumps(held))
+    debate = data["debates"][0]
+    debate["drawing"]["report"] |= {
+        "winner": "Nobody",
+        "outcome": "decided",
+        "winner_stance": "Sell",
+        "verdict": "Sell.",
+    }
+    debate["question"] = "Should we sell?"
+    path = tmp_path / "forged.html"
+    path.write_text(build_page(data), encoding="utf-8", newline="")
+    with open_file(browser, path) as opened:
+        opened.wait_for_chain()
+        shown = opened.page.inner_text("header") + opened.page.inner_text(".finding")
+    recorded = held["debates"][0]["drawing"]["report"]
+    assert "Sell" not in shown
+    assert "sell" not in shown
+    assert recorded["winner_stance"] in shown
+    assert recorded["outcome"].upper() in shown
+
+
 def test_a_receipt_of_another_record_is_told(browser: Browser, held: Data, tmp_path: Path) -> None:
     data = json.loads(json.dumps(held))
     signature = data["debates"][0]["receipt"]["envelope"]["signatures"][0]

@@ -92,6 +92,20 @@ def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path, name: str, s
             assert opened.page.locator(".turn").count() == size
 
 
+def test_names_with_marks_of_patterns_are_names(browser: Browser, tmp_path: Path) -> None:
+    names = ["Jean-Luc", "Dr. (A+) [x]?", "O'Neil/Ré^$|", "a.*b"]
+    team = [{"name": name, "stance": f"{name} it is"} for name in names]
+    text = "[1] So it is.\n\n[2] [Jean-Luc 1.1] and [a.*b 1.1] and aXXb 1.1."
+    data = load_page_data(
+        tmp_path, text, question="Who?", debaters=team, format="second_opinion", max_rounds=2
+    )
+    with open_file(browser, write_page(tmp_path, data)) as opened:
+        assert opened.wait_for_chain() == "intact"
+        assert opened.complaints == []
+        last = opened.page.locator(".point").last
+        assert last.locator("p a.ref").all_inner_texts()[1:] == ["Jean-Luc 1.1", "a.*b 1.1"]
+
+
 def test_what_a_model_writes_looks_like_no_mark_of_the_page(browser: Browser, tmp_path: Path) -> None:
     data = load_page_data(tmp_path, HOSTILE["bidi"], question="Ship it?", debaters=None, max_rounds=1)
     with open_file(browser, write_page(tmp_path, data)) as opened:

@@ -42,7 +42,8 @@ def export(settings: Settings, debate_id: str, file_format: str, family: bool, o
         raise click.UsageError("--family goes with --as html.")
     text = write_debate(settings, debate_id, file_format, family=family)
     if output is None:
-        click.echo(text)
+        # The page is checked by its bytes, whatever the encoding of the terminal.
+        click.echo(text.encode() if file_format == "html" else text)
         return
     try:
         write_atomically(output, text + "\n")

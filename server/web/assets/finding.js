@@ -11,7 +11,7 @@ function Header({ app, debate }) {
       <span>${humanize(setup.format)}</span>
       <${Status} app=${app} debate=${debate} />
     </p>
-    <h1 dir="auto" class=${setup.question.length > 160 ? "words long" : "words"}>${plain(debate.data.question)}</h1>
+    <h1 dir="auto" class=${setup.question.length > 160 ? "words long" : "words"}>${plain(setup.question)}</h1>
     ${debate.drawing.origin && html`<p class="aside">${debate.drawing.origin}</p>`}
   </header>`;
 }
@@ -84,10 +84,10 @@ const Fact = ({ name, value, children }) =>
   html`<div class="fact"><dt>${name}</dt><dd><b>${value}</b>${children && html`<small>${children}</small>`}</dd></div>`;
 
 function Facts({ debate }) {
-  const { report, drawing } = debate;
+  const { report, votes } = debate;
   const asked = report.panel.asked;
-  const forIt = drawing.votes.filter((vote) => !vote.abstains && vote.winner === report.winner && report.winner);
-  const abstaining = drawing.votes.filter((vote) => vote.abstains).map((vote) => `${vote.judge} abstains: it ${vote.abstains}`);
+  const forIt = votes.filter((vote) => !vote.abstains && vote.winner === report.winner && report.winner);
+  const abstaining = votes.filter((vote) => vote.abstains).map((vote) => `${vote.judge} abstains: it ${vote.abstains}`);
   const before = debate.countBallots(0);
   const after = debate.countBallots(-1);
   const margins = forIt.map((vote) => vote.margin);

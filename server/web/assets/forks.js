@@ -3,7 +3,7 @@
 function ForkSection({ app, debate }) {
   const relatives = debate.data.relatives || [];
   if (!relatives.length) return null;
-  const own = { debate_id: debate.id, status: debate.status, forked_from: debate.setup.forked_from, forked_at_round: debate.setup.forked_at_round || 0, rounds: debate.rounds.map((held) => held.phase), outcome: debate.report.outcome, winner: debate.report.winner, winner_stance: debate.report.winner_stance, votes: debate.drawing.votes, names: debate.names, cost_usd: debate.report.cost_usd, differences: [] };
+  const own = { debate_id: debate.id, status: debate.status, forked_from: debate.setup.forked_from, forked_at_round: debate.setup.forked_at_round || 0, rounds: debate.rounds.map((held) => held.phase), outcome: debate.report.outcome, winner: debate.report.winner, winner_stance: debate.report.winner_stance, votes: debate.votes, names: debate.names, cost_usd: debate.report.cost_usd, differences: [] };
   const rows = orderFamily([own, ...relatives]);
   const longest = Math.max(...rows.map((row) => row.rounds.length), 1);
   return html`<${Section} id="forks" title="What if" why="The same past with another future. Numbers in boxes are each judge's margin, in the colour of the side found for; a dash is an abstention. Costs are a fork's own.">

@@ -18,7 +18,6 @@ class Debate {
     this.data = data;
     this.id = data.debate_id;
     this.drawing = data.drawing;
-    this.report = data.drawing.report;
     this.status = data.status;
     this.positions = data.drawing.positions;
     this.names = this.positions.map((position) => position.name);
@@ -27,6 +26,9 @@ class Debate {
     this.setup = data.entries[0].body;
     this.end = this.last("ended");
     this.conclusion = this.last("concluded");
+    const { outcome = "", winner = "", votes = [] } = this.conclusion?.body || {};  // as recorded, and not as drawn
+    this.report = { ...data.drawing.report, outcome, winner, winner_stance: this.stance(winner) };
+    this.votes = votes;
     this.rounds = this.of("phase_entered").map((entry) => ({ ...entry.body, at: entry.at }));
     this.points = data.drawing.points;
     this.byId = new Map(this.points.map((point) => [point.id, point]));
@@ -112,7 +114,7 @@ function findChoice(ballot) {
 /** A pattern that finds ids of points in a text, with what is said that they do: "[attacks Ada 2.1]". */
 function compileIds(names) {
   if (!names.length) return /(?!)/g;
-  const escaped = [...names].sort((one, other) => other.length - one.length).map((name) => name.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"));
+  const escaped = [...names].sort((one, other) => other.length - one.length).map((name) => name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
   return new RegExp(`(?:\\[([a-z]{4,10}(?: by)? |))?(?<![\\p{L}\\p{N}])((?:${escaped.join("|")}) \\d{1,6}\\.\\d{1,6})(?![\\p{L}\\p{N}]|\\.\\d)\\]?`, "gu");
 }
 

@@ -30,7 +30,7 @@ const compareSeats = (one, other) => one.localeCompare(other, "en", { numeric: t
 
 function JudgeRow({ debate, seat, isWide }) {
   const readings = debate.readings.filter((entry) => entry.body.seat === seat).sort((one, other) => one.body.slot_index - other.body.slot_index);
-  const vote = debate.drawing.votes.find((one) => one.judge === seat);
+  const vote = debate.votes.find((one) => one.judge === seat);
   const model = readings[0].body.usage?.model || "";
   const isOut = Boolean(vote?.abstains);
   const bar = (entry) => html`<${Bar} debate=${debate} entry=${entry} isOut=${isOut} />`;
