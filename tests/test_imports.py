@@ -165,7 +165,7 @@ ROOMS: dict[str, str] = {
     "tools.schemas": "tools.tool",
     "mcp": (
         "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
-        "models.own models.providers redaction settings startup storage tools.debates tools.hints "
+        "models.own models.providers redaction settings startup storage tools.asking tools.debates tools.hints "
         "tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
     "client_configs": "debate.facts settings",

@@ -22,21 +22,22 @@ from pydantic import ValidationError
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Ended, Paused
 from server.debate.facts.text import remove_invisible
+from server.debate.rules.decide import Call
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.progress import build_progress, describe_progress
-from server.debate.views.state import awaited_turns, status_reason
+from server.debate.views.state import status_reason
 from server.engine.database.errors import DebateNotFoundError, translate_storage_errors
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.mcp.late_manager import RequestContext
 from server.redaction import MODEL_FIELDS, redact, redact_model
 from server.tools import results, texts
+from server.tools.asking.waiting import build_form
 from server.tools.hints import format_call
 from server.tools.listing import TaskParams, TaskUpdateParams, require_tasks
 from server.tools.tool import BegunRun, build_failure, find_asked_calls, name_actor
 
 POLL_INTERVAL_MS = 1_000
-MAX_FORM_LENGTH = 8_000  # characters of a prompt in a form
 CANCELLED = "cancelled"
 DECLINED = "declined at "
 """How a text begins that says at which version of the debate the person did not want to write."""
@@ -134,7 +135,7 @@ async def update(context: RequestContext, params: TaskUpdateParams) -> Wire:
                 text = read_answer(response)
                 declined = declined or text is None
                 if text is not None:
-                    turn = (task.id.debate_id, asked[key], text)
+                    turn = (task.id.debate_id, asked[key].seat, text)
                     await manager.submit(*turn, actor=name_actor(context))
         if declined:
             version = (await manager.load(task.id.debate_id)).debate.version
@@ -250,38 +251,19 @@ def is_over(task: TaskId, snapshot: DebateSnapshot) -> bool:
     return BegunRun(snapshot, task.tool, task.through_round, task.joined, task.asks).is_over
 
 
-def find_requests(task: Task) -> dict[str, str]:
-    """{key: seat} of the turns that the client is asked for."""
+def find_requests(task: Task) -> dict[str, Call]:
+    """The turns that the client is asked for, by the keys of their calls, which no others have."""
     is_waiting = task.id.asks and task.snapshot.status == "waiting"
-    return (
-        {call.key: seat for seat, call in find_asked_calls(task.snapshot.debate).items()}
-        if is_waiting
-        else {}
-    )
+    calls = find_asked_calls(task.snapshot.debate).values() if is_waiting else ()
+    return {call.key: call for call in calls}
 
 
 def build_input_requests(task: Task) -> Wire:
-    """A form for each turn that is awaited. The key is that of the call, which no other has."""
-    requests = find_requests(task)
-    prompts = (
-        {turn.speaker: turn.prompt for turn in reversed(awaited_turns(task.snapshot.debate))}
-        if requests
-        else {}
-    )
-    read = format_call("read_debate", debate_id=task.id.debate_id, view="prompt")
+    """A form for each turn that is awaited."""
     built = {}
-    for key, seat in requests.items():
-        prompt = redact(prompts[seat])
-        if len(prompt) > MAX_FORM_LENGTH:
-            prompt = f"{prompt[:MAX_FORM_LENGTH]} … (cut; the whole: {read})"
-        field = {"type": "string", "title": f"What {seat} says"}
-        form = types.ElicitRequestFormParams(
-            message=f"The debate waits for {seat}. Decline to leave the turn to your assistant.\n\n{prompt}",
-            requested_schema={"type": "object", "properties": {"text": field}, "required": ["text"]},
-        )
-        built[key] = types.ElicitRequest(params=form).model_dump(
-            by_alias=True, mode="json", exclude_none=True
-        )
+    for key, call in find_requests(task).items():
+        request = types.ElicitRequest(params=redact_model(build_form(task.snapshot, call)))
+        built[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
     return built
 
 

@@ -37,6 +37,15 @@ def run_client(program: str, folder: Path) -> dict[str, Any]:
     return saw
 
 
+@pytest.mark.requirement("N13")
+def test_the_typescript_client_of_the_tasks_extension_polls_answers_and_gives_up(tmp_path: Path) -> None:
+    saw = run_client("tasks.mjs", tmp_path)
+
+    assert (saw["run"], saw["asked"], saw["left"]) == ("concluded", "concluded", "concluded")
+    assert [form.split(",")[0] for form in saw["forms"]] == ["Ada"]
+    assert {"tasks/get", "tasks/update", "tasks/cancel"} <= {*saw["methods"]}
+
+
 def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
     saw = run_client("client.mjs", tmp_path)
 

@@ -136,8 +136,8 @@ def build_form(snapshot: DebateSnapshot, turn: Call) -> ElicitRequestFormParams:
     record, _, instruction = awaited.prompt.partition(f"{TURN_HEADING}\n")
     field = {"type": "string", "title": turn.seat[:60], "maxLength": MAX_SUBMISSION_LENGTH}
     message = (
-        f"{turn.seat}, round {turn.round} ({describe_task(awaited)}).\n\n{instruction}\n\nSaid last:\n"
-        f"{cut_start(record.strip())}"
+        f"{turn.seat}, round {turn.round} ({describe_task(awaited)}). Decline to leave it to your assistant."
+        f"\n\n{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
     )
     return ElicitRequestFormParams(
         message=message,
