@@ -108,11 +108,14 @@ async def get(context: RequestContext, params: TaskParams) -> Wire:
         task = await load(manager, params.task_id)
         if task.given_up == CANCELLED:
             return describe(manager, task, "cancelled")
-        if not task.is_over and (error := manager.failures.get(task.id.debate_id)):
+        try:
+            task = await go_on(manager, task)
+        except Exception:
+            if task.id.debate_id not in manager.failures:
+                raise  # the database cannot be read now, which is no end of the run
+        if not task.end and (error := manager.failures.get(task.id.debate_id)):
             failure = build_failure(task.id.tool, error)
             return describe(manager, task, "completed", result=dump_result(failure))
-        if not task.is_over:
-            task = await go_on(manager, task)
         if task.end:
             return describe(manager, task, "completed", result=await build_result(manager, task, task.end))
         if requests := build_input_requests(task):
@@ -202,7 +205,12 @@ def name_text(text: str) -> str:
 
 
 async def go_on(manager: DebateManager, task: Task) -> Task:
-    """The task after its debate is run, if nobody runs it: the process that did may be gone."""
+    """The task after its debate is run, if nobody runs it: the process that did may be gone.
+
+    What a run here has failed with is not tried again. Raises it if that happens now.
+    """
+    if task.end or task.id.debate_id in manager.failures:
+        return task
     if through := task.id.through_round:
         snapshot = await manager.step(task.id.debate_id, expected_round=through, wait=0)
     else:
