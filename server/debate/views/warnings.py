@@ -302,9 +302,11 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
 def describe_client_requests(setup: Opened) -> str:
     """How often the own model of a client is asked, if the talk does not end early and every answer is usable."""
     models = seat_models(setup)
+    if CLIENT not in models.values():
+        return ""
     count = sum(models.get(seat) == CLIENT for wave in plan_waves(Debate(setup)) for seat in wave.seats)
     requests = format_count(count, "request")
-    return f"Your client's own model gets about {requests}; it may ask you to approve each." if count else ""
+    return f"Your client's own model gets about {requests}; it may ask you to approve each."
 
 
 def describe_stance_changes(setup: Opened) -> str:
