@@ -120,7 +120,9 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
             except ConstraintError as error:
                 raise HeadMovedError from error
             except LostError as error:
-                if not await self._was_written(batch, error, deadline):
+                if error.is_outcome_known or not await self._was_written(batch, deadline):
+                    if anyio.current_time() >= deadline:
+                        raise
                     continue
             self._feed.announce(batch.heads)
             return
@@ -146,25 +148,23 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
         while True:
             try:
                 await self._db.transact(write, deadline - anyio.current_time())
-            except ConstraintError:  # another process has just begun one of the streams
-                if anyio.current_time() >= deadline:
-                    raise
-                continue
-            except LostError as error:
-                if batch is None or not await self._was_written(batch, error, deadline):
+            except (ConstraintError, LostError) as error:
+                # Another process has just begun one of the streams, or the answer was lost.
+                is_open = isinstance(error, LostError) and not error.is_outcome_known
+                if not (is_open and await self._was_written(batch, deadline)):
+                    if anyio.current_time() >= deadline:
+                        raise
                     batch = None
                     continue
             assert batch
             self._feed.announce(batch.heads)
             return batch
 
-    async def _was_written(self, batch: Batch, error: LostError, deadline: float) -> bool:
-        """Whether a batch was written whose commit was not answered. Raises `error` where the time is over."""
+    async def _was_written(self, batch: Batch | None, deadline: float) -> bool:
+        """Whether a batch was written whose commit was not answered. Raises LostError where nobody knows."""
+        if batch is None or not batch.rows:
+            return batch is not None
         left = deadline - anyio.current_time()
-        if error.is_outcome_known or left <= 0:
-            raise error
-        if not batch.rows:
-            return True
         first = batch.rows[0]
         sql = "select 1 from journal where stream = $1 and seq = $2 and hash = $3"
         return bool(await self._db.fetch(sql, first.stream, first.seq, first.head, wait=left))

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
-from itertools import chain, count, repeat
+from contextlib import asynccontextmanager, suppress
+from itertools import chain, repeat
 from typing import Any, Self, TypeVar
 
 import anyio
@@ -136,7 +136,7 @@ class Database:
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled():
+        with suppress(asyncio.CancelledError):
             task.exception()  # a caller who is gone does not ask for it
 
     async def _use(
@@ -144,7 +144,9 @@ class Database:
     ) -> T:
         deadline = anyio.current_time() + (self.patience if wait is None else wait)
         delays = chain(RETRY_DELAYS, repeat(RETRY_DELAYS[-1]))
-        for attempt in count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             is_begun = False
             try:
                 async with self._connect(deadline) as connection:
@@ -168,7 +170,6 @@ class Database:
             else:
                 self._end_outage()
                 return result
-        raise AssertionError  # never: the loop has no end
 
     @asynccontextmanager
     async def _connect(self, deadline: float) -> AsyncIterator[Any]:

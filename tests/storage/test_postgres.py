@@ -9,11 +9,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from storage.journal import ConflictError, KeyTakenError, OpeningKey, StorageError, StreamSummary
 from storage.postgres import PostgresJournal, upgrade
 from storage.postgres.errors import LostError, ReadOnlyError
 from storage.postgres.migrations import MIGRATIONS, Migration, require_server
+from storage.postgres.pool import Session
 from tests.contract.journal_helpers import AT, TIMEOUT, append_entries, create_stream, find_streams
 from tests.contract.journal_restore import SUMMARY, build_entries
 from tests.support.cutting_proxy import open_proxy
@@ -72,6 +74,47 @@ class TestCut:
                 await journal.append("t", after=0, at=AT, actor="alice", bodies=[{}], key=key)
             assert (await journal.find_changes(-1))[0] == 1
 
+    async def test_a_conflict_whose_answer_was_lost_is_a_conflict(
+        self, postgres_database: str, tmp_path: Path
+    ) -> None:
+        async with open_proxy(postgres_database, tmp_path) as (address, proxy), opened(address) as journal:
+            await append_entries(journal, "s", 0, {})
+            proxy.cut_at = b"COMMIT"
+            with pytest.raises(ConflictError, match="s is at entry 1, not 5"):
+                await append_entries(journal, "s", 5, {})
+            await proxy.wait_for_cut()
+
+    async def test_without_a_way_every_call_ends_and_the_log_has_one_line(
+        self, postgres_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        key = OpeningKey("k", since=AT)
+        async with (
+            open_proxy(postgres_database, tmp_path) as (address, proxy),
+            opened(address, patience=0.3) as journal,
+        ):
+            await append_entries(journal, "s", 0, {})
+            proxy.close()
+            for _ in range(2):
+                for attempt in (
+                    append_entries(journal, "s", 1, {}),
+                    journal.append("t", after=0, at=AT, actor="alice", bodies=[{}], key=key),
+                    journal.read("s"),
+                ):
+                    with pytest.raises(LostError):
+                        await attempt
+            with pytest.raises(LostError):
+                async with journal._db.connect():
+                    pass
+        assert len([record for record in caplog.records if record.name.startswith("storage")]) == 1
+        async with opened(postgres_database) as journal:
+            assert await journal.find_all_streams() == ["s"]
+
+    async def test_a_statement_that_takes_too_long_is_given_up(self, postgres_database: str) -> None:
+        async with opened(postgres_database) as journal:
+            with pytest.raises(LostError, match="did not answer in time"):
+                await journal._db.write_once("select pg_sleep(60)", wait=0.1)
+            await append_entries(journal, "s", 0, {})
+
     async def test_an_append_that_did_not_arrive_is_repeated(
         self, postgres_database: str, postgres_server: Server
     ) -> None:
@@ -129,6 +172,42 @@ class TestOthers:
                 )
                 assert sorted(type(outcome).__name__ for outcome in outcomes) == ["ConflictError", "list"]
             assert (await one.find_changes(-1))[0] == 20
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "insert into stream values (7, 's', 1, '', '', '', '', '', '{}', '')",
+            "insert into lease values ('s', 'other', 9e9)",
+        ],
+    )
+    async def test_what_another_is_just_writing_is_waited_for(
+        self, postgres_database: str, statement: str
+    ) -> None:
+        written, may_commit = asyncio.Event(), asyncio.Event()
+        key = OpeningKey("k", since=AT)
+        async with opened(postgres_database) as one, opened(postgres_database) as two:
+
+            async def hold(session: Session) -> None:
+                await session.fetch(statement)
+                written.set()
+                await may_commit.wait()
+
+            holding = asyncio.create_task(one._db.transact(hold))
+            await written.wait()
+            working = asyncio.gather(
+                two.append("s", after=0, at=AT, actor="me", bodies=[{}], key=key)
+                if "stream" in statement
+                else two.acquire_lease("s", "me", seconds=10**9),
+                return_exceptions=True,
+            )
+            waits = "select count(*) from pg_locks where not granted"
+            async with asyncio.timeout(TIMEOUT):
+                while (await one._db.fetch(waits))[0] == (0,):
+                    await wait_before_next_poll()
+            may_commit.set()
+            await holding
+            [outcome] = await working
+        assert outcome == "other" or isinstance(outcome, ConflictError)
 
     async def test_batches_that_overlap_in_another_order_all_end(self, postgres_database: str) -> None:
         async with opened(postgres_database) as one, opened(postgres_database) as two:
@@ -320,7 +399,10 @@ class TestRefusing:
 
     async def test_after_closing_it_says_so(self, postgres_database: str) -> None:
         journal = await PostgresJournal.open(postgres_database)
+        leasing = asyncio.create_task(journal.acquire_lease("s", "me", seconds=9))
+        await checkpoint()
         await journal.close()
+        assert await leasing == "me"
         await journal.close()
         with pytest.raises(StorageError, match="was closed"):
             await journal.read("s")

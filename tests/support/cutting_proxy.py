@@ -16,6 +16,7 @@ class CuttingProxy:
         self.server = server
         self.cut_at: bytes | None = None
         self.cuts = 0
+        self.listening: asyncio.Server | None = None
         self.handlers: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -38,16 +39,24 @@ class CuttingProxy:
                     return
                 writer.write(data)
 
-        with suppress(OSError):
+        tasks: list[asyncio.Task[None]] = []
+        with suppress(OSError, asyncio.CancelledError):
             tasks = [asyncio.create_task(forward_requests()), asyncio.create_task(forward_answers())]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         writer.close()
         server_writer.close()
         with suppress(OSError):
             await asyncio.gather(writer.wait_closed(), server_writer.wait_closed())
+
+    def close(self) -> None:
+        """Cut all connections, and take no new ones."""
+        assert self.listening
+        self.listening.close()
+        for handler in self.handlers:
+            handler.cancel()
 
     async def wait_for_cut(self) -> None:
         async with asyncio.timeout(5):
@@ -62,6 +71,7 @@ async def open_proxy(address: str, folder: Path) -> AsyncIterator[tuple[str, Cut
     name = ".s.PGSQL.5432"
     proxy = CuttingProxy(Path(parse_qs(parts.query)["host"][0]) / name)
     server = await asyncio.start_unix_server(proxy.serve, folder / name)
+    proxy.listening = server
     async with server:
         yield urlunsplit(parts._replace(query=f"host={folder}")), proxy
     if proxy.handlers:
