@@ -85,7 +85,7 @@ def redact_pieces(text: str, piece: str) -> tuple[str, str]:
 def find_secrets(environ: Mapping[str, str]) -> Iterator[str]:
     """The secret values of an environment."""
     for name, value in environ.items():
-        if is_secret_name(name):
+        if is_secret_name(name) and not name.upper().endswith("_FILE"):  # that has a path
             yield from (value, re.sub(f"^{_SCHEME}", "", value, flags=re.IGNORECASE))
         elif _is_random(value):
             yield value
@@ -102,8 +102,10 @@ def is_secret_name(name: str) -> bool:
 
 def find_secret_parts(text: str) -> Iterator[str]:
     """What stands in the user part of an address, or after a name of a secret: `?api_key=…`, `Authorization: …`."""
-    for found in re.findall(r"://([^/\s?#]+)@", text) if "://" in text else ():
+    for scheme, found in re.findall(r"(\w*)://([^/\s?#]+)@", text) if "://" in text else ():
         user, _, password = found.partition(":")
+        if scheme.startswith("postgres") and not password:
+            continue  # the user of a database; elsewhere it may be a token
         plain = unquote(found)
         yield from (found, plain, password or user, unquote(password or user))
         yield base64.b64encode(plain.encode()).decode()  # as the header Authorization has it

@@ -64,6 +64,8 @@ def test_a_value_is_secret_by_its_name_its_place_or_its_look(name: str, value: s
         ("LANG", "en_US.UTF-8"),
         ("COMMIT_MESSAGE", "auth: refactored everything"),
         ("PLAIN_ADDRESS", "https://docs.example.org/tokens?page=twelve-12"),
+        ("COUNTERPOINT_DB", "postgresql://counterpoint@db.example.org/counterpoint"),
+        ("COUNTERPOINT_DB_PASSWORD_FILE", "/run/secrets/counterpoint-db"),
     ],
 )
 def test_other_values_stay(name: str, value: str) -> None:

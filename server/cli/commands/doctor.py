@@ -41,6 +41,7 @@ from server.models.providers.connections import Connections
 from server.research import Research
 from server.settings import PREFIX, InvalidSettingsError, Settings, package_version
 from server.signing import Signer, find_key_id
+from storage.addresses import find_name
 
 ASK_TIMEOUT = 30  # seconds for a model to answer with one token; a local one may have to be loaded
 OUTPUT_LIMIT = "max_tokens|max_completion_tokens|output limit"
@@ -92,7 +93,7 @@ async def check_database(settings: Settings) -> list[Check]:
     spending = f"{format_count(calls, 'call')}{max_calls}, ${cost:f}{max_cost} (since midnight, UTC)"
     count = format_count(newest[0].number if newest else 0, "debate")
     return [
-        Check("database", True, f"{settings.database}, {count}"),
+        Check("database", True, f"{find_name(settings.database)}, {count}"),
         Check("today", True, spending, needed=False),
     ]
 
