@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 from storage.journal import (
     ConflictError,
     DamagedStreamError,
+    DeletedStreamError,
     DivergenceError,
     Entry,
     KeyTakenError,
     OpeningKey,
     Seal,
     StreamSummary,
+    Tombstone,
     encode_canonical,
     genesis_hash,
     link_hash,
@@ -158,13 +160,15 @@ def find_missing(rows: Sequence[Row], hashes: Sequence[str]) -> list[Row]:
 def decode_stream(stream: str, rows: Sequence[Sequence[Any]]) -> tuple[list[Entry], str]:
     """Entries and the seal of the head from (number, text, hexadecimal hash, restored), the first three as bytes.
 
-    A row without a text has number, hash and seal of the head. Raises DamagedStreamError.
+    A row without a text has number, hash and seal of the head. Raises DamagedStreamError, DeletedStreamError.
     """
     if not rows:
         return [], ""
     ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
     seq, head, seal = ends[0] if ends else (0, genesis_hash(stream).hex().encode(), "")
     stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
+    if tombstone := parse_tombstone(stream, stored.get(0, (b"",))[0]):
+        raise DeletedStreamError(tombstone)
     restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
     entries = verify_chain(stream, stored, seq, head.decode())
     return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
@@ -216,3 +220,27 @@ def verify_chain(stream: str, stored: Mapping[int, tuple[bytes, bytes]], seq: in
     if digest.hex() != head:
         raise DamagedStreamError(stream, max(len(entries), 1), NOT_LAST)
     return entries
+
+
+NO_HEAD = Head(-1, b"")
+"""In place of the head of a deleted stream: nothing follows it."""
+
+
+def encode_tombstone(tombstone: Tombstone) -> bytes:
+    """The entry with the number 0, which stands in the place of a deleted stream."""
+    body = {"kind": "deleted", "seq": tombstone.seq, "head": tombstone.head}
+    return encode_canonical(0, tombstone.at, tombstone.actor, body)
+
+
+def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
+    """None for what is no tombstone, as an entry with a number that none has."""
+    try:
+        record = json.loads(text)
+        body = record["body"]
+        if record["seq"] == 0 and body["kind"] == "deleted":
+            return Tombstone(
+                stream, int(body["seq"]), str(body["head"]), str(record["at"]), str(record["actor"])
+            )
+    except (ValueError, LookupError, TypeError, RecursionError):
+        pass
+    return None

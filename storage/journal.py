@@ -62,6 +62,25 @@ class DamagedStreamError(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of a deleted stream: how many entries it had, the hash of the last, when it went and by whom."""
+
+    stream: str
+    seq: int
+    head: str  # hexadecimal
+    at: str  # UTC, ISO 8601 with milliseconds, "Z"
+    actor: str
+
+
+class DeletedStreamError(StorageError):
+    """A stream was deleted."""
+
+    def __init__(self, tombstone: Tombstone) -> None:
+        super().__init__(f"{tombstone.stream} was deleted")
+        self.tombstone = tombstone
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     seq: int  # from 1, without gaps
     at: str  # UTC, ISO 8601 with milliseconds, "Z"
@@ -216,16 +235,33 @@ class Journal(Ledger, Protocol):
         and what is added counts as restored as far as it does there.
 
         Raises:
+            DeletedStreamError: the stream was deleted.
             DamagedStreamError: the entries do not form a chain of this stream.
             DivergenceError: the stream holds other entries.
             ValueError: there are no entries, or one of them or the summary is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """
 
+    async def delete(
+        self, stream: str, *, at: str, actor: str, summary: StreamSummary | None = None
+    ) -> Tombstone | None:
+        """Delete a stream with all that is kept of it but the sums of its days, in one transaction.
+
+        Its tombstone is a change of the stream for `find_changes`, and no entry can follow it. `summary`: with all the
+        words that the search index has of it, which are taken out. Returns the tombstone, that of an earlier deletion
+        where there was one; None for an unknown stream.
+
+        Raises:
+            StorageError: the database cannot be written.
+        """
+
+    async def find_tombstone(self, stream: str) -> Tombstone | None: ...
+
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
         """The entries of a stream after checking its whole chain; [] for an unknown stream.
 
         Raises:
+            DeletedStreamError: it was deleted.
             DamagedStreamError: an entry was changed, removed or reordered, or cannot be decoded.
             StorageError: the database cannot be read.
         """
@@ -234,7 +270,7 @@ class Journal(Ledger, Protocol):
         """As `read`, with the seal of the head; "" for none."""
 
     async def head(self, stream: str) -> tuple[int, str]:
-        """(number, hash) of the last entry; (0, "") for an unknown stream. Cheap enough for polling."""
+        """(number, hash) of the last entry; (0, "") for an unknown or deleted stream. Cheap enough for polling."""
 
     async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
         """Seal a head, if it still has this number. Returns whether it has."""

@@ -173,7 +173,7 @@ ROOMS: dict[str, str] = {
     "cli.files": "",
     "cli.terminal": "debate.facts",
     "cli.session": (
-        "cli.terminal compose debate.views engine.database engine.debates engine.queries models.fakes "
+        "cli.terminal compose debate.facts debate.views engine.database engine.debates engine.queries models.fakes "
         "settings startup"
     ),
     "cli.live": (

@@ -17,6 +17,7 @@ from server.cli.commands import (
     keys,
     ledger,
     models,
+    steer,
     verify,
     watch,
 )
@@ -33,6 +34,27 @@ from server.models.local.weights import WeightsError
 from server.redaction import redact_error
 from server.settings import Settings, package_version
 
+TOOL_COMMANDS = {
+    "fork_debate": "`counterpoint fork`",
+    "get_verdict": "`counterpoint show --view verdict`",
+    "find_debates": "`counterpoint list`",
+    "start_debate": "`counterpoint debate`",
+    "step_round": "`counterpoint debate --continue`",
+}
+
+
+def name_commands(text: str) -> str:
+    """The text of an error with the commands of the terminal in place of the tools that it advises to call."""
+    for tool, command in TOOL_COMMANDS.items():
+        text = text.replace(f"Call {tool}", f"Use {command}").replace(f"call {tool}", f"use {command}")
+    return text
+
+
+class MisuseError(click.ClickException):
+    """A command line that cannot be read, in one line."""
+
+    exit_code = 2
+
 
 class ErrorReportingGroup(click.Group):
     """Prints errors that a user can act on as one line on stderr; the exit code is 1."""
@@ -43,8 +65,13 @@ class ErrorReportingGroup(click.Group):
         except DebateNotFoundError as error:
             text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."
             raise click.ClickException(redact_error(clean_line(text))) from None
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:  # one line that names the way out, not the usage and two hints
+            path = error.ctx.command_path if error.ctx else "counterpoint"
+            raise MisuseError(f"{error.format_message()} See: {path} --help") from None
         except (DebateError, WeightsError) as error:
-            raise click.ClickException(redact_error(clean_line(str(error)))) from None
+            raise click.ClickException(redact_error(name_commands(clean_line(str(error))))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             sys.exit(128 + signal.SIGINT)
@@ -75,7 +102,7 @@ for command in (
     *(databases.backup, databases.db, debate.debate, demo.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
-    *(verify.verify, view, watch.watch),
+    *(steer.delete, steer.intervene, verify.verify, view, watch.watch),
 ):
     counterpoint.add_command(command)
 
@@ -121,12 +148,14 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
 
 
 @counterpoint.command()
-@session.debate_id_argument
+@session.optional_debate_id_argument
 @click.option("--view", type=click.Choice([*VIEWS]), default="transcript", show_default=True)
 @session.json_option
 @click.pass_obj
 def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
-    """Print a debate: its transcript, or another view.
+    """Print a debate: its transcript, or another view. Without ID the latest.
+
+    A terminal shows what is longer than its window in PAGER.
 
     Example: counterpoint show k3x9w2m4p7qr --view verdict
     """
@@ -141,7 +170,8 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     elif view == "verdict" and not markdown.has_result(source.debate):
         raise click.ClickException(clean_line(chosen.render(source)))
     else:
-        session.open_terminal().print_markdown(chosen.render(source))
+        text = chosen.render(source)
+        session.print_paged(lambda out: out.print_markdown(text))
 
 
 @counterpoint.command("compare")
@@ -170,8 +200,7 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
     if as_json:
         click.echo(session.format_json(data))
         return
-    out = session.open_terminal()
-    for pair in pairs:
-        out.print_markdown(compare.render_comparison(pair))
+    texts = [*map(compare.render_comparison, pairs)]
+    session.print_paged(lambda out: out.print_markdown("\n".join(texts)))
     if not pairs:
         click.echo(f"No fork of {debate_id} is stored, nor a debate that it was forked from.", err=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 
+from server.debate.facts.errors import require
 from server.debate.views import catalog
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -26,6 +27,7 @@ T = TypeVar("T")
 DebateStarter = Callable[[DebateManager], Awaitable[DebateSnapshot]]
 
 debate_id_argument = click.argument("debate_id", metavar="ID")
+optional_debate_id_argument = click.argument("debate_id", metavar="[ID]", default="")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print data, as JSON.")
 
 
@@ -54,10 +56,14 @@ def run_with_manager(
 def run_with_debate(
     settings: Settings, debate_id: str, operation: Callable[[DebateManager, str], Coroutine[Any, Any, T]]
 ) -> T:
-    """Run an operation on the debate with this id, or with the only one that begins so."""
+    """Run an operation on the debate with this id, or the only one that begins so; on the latest for ""."""
 
     async def find_and_run(manager: DebateManager) -> T:
-        return await operation(manager, await find_debate_id(manager, debate_id))
+        if debate_id:
+            return await operation(manager, await find_debate_id(manager, debate_id))
+        latest = await manager.find(limit=1)
+        require(bool(latest), 'There are no debates. Start one: counterpoint debate "QUESTION"')
+        return await operation(manager, latest[0].stream)
 
     return run_with_manager(settings, find_and_run)
 
@@ -72,6 +78,21 @@ def open_terminal() -> "Terminal":
     from server.cli.terminal import Terminal  # noqa: PLC0415
 
     return Terminal(sys.stdout)
+
+
+def print_paged(show: "Callable[[Terminal], object]") -> None:
+    """Print for people; what is longer than the window of a terminal goes through PAGER."""
+    out = open_terminal()
+    if not out.is_terminal:
+        show(out)
+        return
+    with out.capture() as captured:
+        show(out)
+    text = captured.get()
+    if text.count("\n") < out.find_size().lines:
+        click.echo(text, nl=False, color=True)
+    else:
+        click.echo_via_pager(text, color=True)
 
 
 def format_json(data: Any) -> str:

@@ -22,7 +22,7 @@ from server.debate.rules.escalation import (
     find_escalation,
     is_concluded_on_request,
 )
-from server.engine.database.errors import DebateNotFoundError
+from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
 from server.engine.database.store import DebateSnapshot, DebateStore, build_debate_id
 from server.engine.runner import TO_END, Run
 from storage.journal import ConflictError
@@ -52,7 +52,12 @@ class MirrorHolder:
             opened = MirrorOpened(round=debate.round, debate_id=build_debate_id(), because=step.because)
             run.update(await self.store.record(run.snapshot, (opened,)))
             return
-        mirror = await self.open(run, step.debate_id)
+        try:
+            mirror = await self.open(run, step.debate_id)
+        except DebateDeletedError:
+            skipped = MirrorSkipped(round=debate.round, cause="failed", reason="it was deleted")
+            run.update(await self.store.record(run.snapshot, (skipped,)))
+            return
         if mirror.debate.paused and mirror.debate.paused.cause in ("request", "daily_budget"):
             mirror = await self.store.record(mirror, (Resumed(),))
         mirror = await self.wait(run, mirror)
@@ -66,6 +71,8 @@ class MirrorHolder:
         entries, store = run.snapshot.entries, self.store
         try:
             return await store.load(debate_id)
+        except DebateDeletedError:
+            raise
         except DebateNotFoundError:
             opened = next(entry for entry in reversed(entries) if isinstance(entry.event, MirrorOpened))
         elapsed = self.compute_elapsed(run)

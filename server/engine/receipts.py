@@ -70,7 +70,7 @@ async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     envelope = await to_thread.run_sync(sign, limiter=manager.signing_limiter)
     with translate_storage_errors():
         kept = await manager.store.journal.keep_text(snapshot.id, RECEIPT, json.dumps(envelope))
-        return Receipt(json.loads(kept))
+    return Receipt(json.loads(kept)) if kept else Receipt(None, "The debate was deleted just now.")
 
 
 def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:

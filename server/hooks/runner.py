@@ -250,8 +250,8 @@ class HookRunner:
                 )
                 return await self.intervene(hook, item.stream, action.intervene.action, request)
             hook_logger.info("%s", fill_template(action.log or "", fields, MAX_LINE_LENGTH))
-        except StorageUnavailableError as error:
-            return DeliveryResult(str(error), is_retryable=True)
+        except (DebateNotFoundError, StorageUnavailableError) as error:
+            return DeliveryResult(str(error), is_retryable=isinstance(error, StorageUnavailableError))
         except Exception as error:
             logger.exception("Hook %s failed on entry %d of debate %s", hook.name, item.seq, item.stream)
             return DeliveryResult(type(error).__name__, is_retryable=True)

@@ -12,7 +12,7 @@ from server.debate.facts.events import Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
 from server.debate.views.events import event_names
-from server.engine.database.errors import StorageUnavailableError
+from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.database.store import DebateSnapshot
 from server.hooks.config import Hook, HooksConfig
 from server.hooks.matching import ANY_EVENT, collect_fields
@@ -102,8 +102,8 @@ class EntryScanner:
             return []
         try:
             snapshot = await self.past.load(debate_id, references[-1].seq)
-        except StorageUnavailableError as error:
-            # Only a busy database is worth a retry, not a debate that was altered or that a newer release wrote.
+        except (DebateNotFoundError, StorageUnavailableError) as error:
+            # Only a busy database is worth a retry: not what was deleted, altered, or written by a later release.
             cause = error.__cause__
             if isinstance(cause, StorageError) and not isinstance(cause, DamagedStreamError):
                 raise

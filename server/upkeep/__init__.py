@@ -1,1 +1,1 @@
-"""Upkeep of the database: backups."""
+"""Upkeep of the database: backups, checks, and deletion of debates."""

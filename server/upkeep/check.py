@@ -14,7 +14,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import DebateSnapshot, build_stream_summary
+from server.engine.database.store import DebateSnapshot, build_whole_summary
 from server.engine.debates import DebateManager
 from storage.addresses import is_address
 from storage.journal import Journal, StorageError, StreamSummary
@@ -110,7 +110,7 @@ class DatabaseCheck:
         """What is stored of a debate for lists and sums and does not follow from its entries."""
         while True:
             snapshot = await self.manager.store.read(debate_id)
-            expected = build_summary(snapshot)
+            expected = build_whole_summary(snapshot)
             wrong = find_differences(expected, await self.journal.read_summary(debate_id))
             words = self.journal.split_words(expected)
             if has_index and not await self.journal.has_words(debate_id, words):
@@ -126,7 +126,7 @@ class DatabaseCheck:
 
     async def rewrite(self, snapshot: DebateSnapshot) -> bool:
         version = snapshot.debate.version
-        return await self.journal.rewrite_summary(snapshot.id, version, build_summary(snapshot))
+        return await self.journal.rewrite_summary(snapshot.id, version, build_whole_summary(snapshot))
 
     async def rebuild_index(self, problem: str, debate_ids: list[str]) -> None:
         """Fill the search index again. Servers may go on adding words meanwhile: twice is as good as once."""
@@ -147,11 +147,6 @@ class DatabaseCheck:
                 await self.journal.rewrite_days(days)
             text = f"the sums of {', '.join(days)} were not those of the debates"
             self.problems.append(Problem("", text, self.rebuild))
-
-
-def build_summary(snapshot: DebateSnapshot) -> StreamSummary:
-    events = [entry.event for entry in snapshot.entries]
-    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days)
 
 
 def find_differences(expected: StreamSummary, stored: StreamSummary) -> list[str]:

@@ -7,8 +7,9 @@ goes on in the copy. Whatever is there already is not written again.
 from dataclasses import dataclass, field
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
+from server.engine.database.store import build_whole_summary
 from server.engine.debates import DebateManager
-from server.upkeep.check import Problem, build_summary
+from server.upkeep.check import Problem
 from storage.journal import (
     DamagedStreamError,
     DivergenceError,
@@ -73,7 +74,7 @@ async def build_copied_summary(
 ) -> StreamSummary:
     """What follows from the entries; of a debate that this release cannot read, what is stored."""
     try:
-        return build_summary(source.store.build_snapshot(debate_id, entries, seal))
+        return build_whole_summary(source.store.build_snapshot(debate_id, entries, seal))
     except StorageUnavailableError:
         return await source.store.journal.read_summary(debate_id)
 

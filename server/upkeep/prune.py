@@ -9,11 +9,11 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import format_time
+from server.engine.database.store import build_whole_summary, format_time
 from server.engine.debates import DebateManager
 from server.engine.queries import FINAL_STATUSES
 from server.engine.receipts import RECEIPT, find_receipt
-from server.upkeep.check import Problem, build_summary
+from server.upkeep.check import Problem
 
 DEFAULT_OWNER = "default"
 
@@ -59,5 +59,5 @@ async def remove_debate(manager: DebateManager, debate_id: str) -> bool:
     await find_receipt(manager, snapshot)  # makes one
     with translate_storage_errors():
         return await manager.store.journal.remove(
-            debate_id, snapshot.debate.version, build_summary(snapshot), keep=(RECEIPT,)
+            debate_id, snapshot.debate.version, build_whole_summary(snapshot), keep=(RECEIPT,)
         )

@@ -29,7 +29,9 @@ with change as (
     insert into stream (name, seq, head, opened_at, changed_at, title, status, details, seal)
     select name, seq, head, opened_at, changed_at, coalesce(title, ''), coalesce(status, ''),
         coalesce(details, '{}'), seal
-    from change where after = 0 order by name
+    from change
+    where after = 0 and not exists (select 1 from journal where journal.stream = change.name and journal.seq = 0)
+    order by name
     on conflict (name) do nothing
     returning number, name
 ), moved as (

@@ -6,10 +6,20 @@ from typing import Self
 
 import anyio
 
-from storage.chain import Append, Batch, Head, build_restored, decode_stream, find_missing, link_appends
+from storage.chain import (
+    NO_HEAD,
+    Append,
+    Batch,
+    Head,
+    build_restored,
+    decode_stream,
+    find_missing,
+    link_appends,
+)
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StreamSummary
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
+from storage.postgres.deletion import PostgresDeletion, require_no_tombstone
 from storage.postgres.errors import ConstraintError, LostError
 from storage.postgres.feed import Feed, Listener
 from storage.postgres.leases import TIME, PostgresLeases
@@ -31,6 +41,8 @@ select seq, null, convert_to(encode(head, 'hex'), 'UTF8'), seal from stream wher
 """
 
 SELECT_HEADS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
+
+SELECT_DELETED = "select stream from journal where seq = 0 and stream = any($1::text[])"
 
 SELECT_HASHES = "select encode(hash, 'hex') from journal where stream = $1 order by seq"
 
@@ -56,7 +68,9 @@ returning text
 FIND_TEXT = "select text from kept_text where stream = $1 and name = $2"
 
 
-class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpkeep, PostgresLedger):
+class PostgresJournal(
+    GroupedAppends, PostgresLists, PostgresLeases, PostgresUpkeep, PostgresLedger, PostgresDeletion
+):
     def __init__(self, database: Database, *, is_read_only: bool) -> None:
         super().__init__(database.patience)
         self._db = database
@@ -139,8 +153,9 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
 
         async def write(session: Session) -> None:
             nonlocal batch
-            rows = await session.fetch(SELECT_HEADS, [append.stream for append in appends])
-            stored = {name: Head(seq, digest) for name, seq, digest in rows}
+            names = [append.stream for append in appends]
+            stored = {name: Head(seq, head) for name, seq, head in await session.fetch(SELECT_HEADS, names)}
+            stored |= {name: NO_HEAD for (name,) in await session.fetch(SELECT_DELETED, names)}
             opening = [append for append in appends if append.stream not in stored]
             batch = link_appends(appends, stored, await claim_keys(session, opening))
             await write_rows(session, batch.rows, self._tokenizer)
@@ -176,6 +191,7 @@ class PostgresJournal(GroupedAppends, PostgresLists, PostgresLeases, PostgresUpk
 
         async def write(session: Session) -> int:
             await session.fetch(SELECT_HEADS, [stream])
+            await require_no_tombstone(session, stream)
             stored = await session.fetch(SELECT_HASHES, stream)
             missing = find_missing(rows, [digest for (digest,) in stored])
             await write_rows(session, missing, self._tokenizer)

@@ -17,6 +17,7 @@ from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StorageError, StreamSummary
 from storage.sqlite.connection import Connection, ConstraintError
 from storage.sqlite.database import Database
+from storage.sqlite.deletion import SqliteDeletion, require_no_tombstone
 from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger
 from storage.sqlite.lists import SqliteLists
@@ -45,6 +46,13 @@ insert into opening (key, stream, at) values (?1, ?2, ?3)
 on conflict (key) do update set stream = stream
 returning stream
 """
+
+SELECT_HEADS = """
+select name, seq, cast(head as blob) from stream where name in ({marks})
+union all
+select stream, -1, x'' from journal where seq = 0 and stream in ({marks})
+"""
+"""The heads of streams, and `NO_HEAD` for those that were deleted."""
 
 SELECT_HASHES = "select lower(hex(hash)) from journal where stream = ? order by seq"
 
@@ -117,7 +125,9 @@ PREPARE_WRITER = (
 CHECKPOINT_DELAY = 0.02  # seconds, for others that are asked for meanwhile
 
 
-class SqliteJournal(GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger):
+class SqliteJournal(
+    GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger, SqliteDeletion
+):
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         super().__init__(database.lock_timeout)
         self._db = database
@@ -204,9 +214,8 @@ class SqliteJournal(GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, Sqli
 
     async def _write_checked(self, appends: Sequence[Append], wait: float) -> Batch:
         async with self._db.writer.transaction(wait=wait) as db:
-            marks = ", ".join("?" * len(appends))
-            sql = f"select name, seq, cast(head as blob) from stream where name in ({marks})"
-            rows = await db.execute_fetchall(sql, [append.stream for append in appends])
+            names, marks = [append.stream for append in appends], ", ".join("?" * len(appends))
+            rows = await db.execute_fetchall(SELECT_HEADS.format(marks=marks), [*names, *names])
             stored = {name: Head(*head) for name, *head in rows}
             opening = [append for append in appends if append.stream not in stored]
             batch = link_appends(appends, stored, await self._claim_keys(db, opening))
@@ -228,6 +237,7 @@ class SqliteJournal(GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, Sqli
     ) -> int:
         rows = build_restored(stream, entries, summary, seal)
         async with self._db.writer.transaction() as db:
+            await require_no_tombstone(db, stream)
             stored = await db.execute_fetchall(SELECT_HASHES, [stream])
             missing = find_missing(rows, [digest for (digest,) in stored])
             await db.executemany(INSERT_ROW, missing)

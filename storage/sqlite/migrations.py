@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from storage.journal import StorageError
 from storage.sqlite.connection import Connection
+from storage.sqlite.deletion import REFUSE_RETURN
 from storage.sqlite.ledger import CREATE_LEDGER
 
 MIGRATIONS: Mapping[str, Sequence[str]] = {
@@ -127,6 +128,7 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         begin select raise(abort, 'entries are written once'); end
         """,
     ),
+    "m006_tombstones": REFUSE_RETURN,
 }
 """The statements of each migration, by the name that the database records."""
 

@@ -19,7 +19,7 @@ SELECT_ALL_STREAMS = """
 select name from (
     select name, number from stream
     union all
-    select distinct stream, 0 from journal where stream not in (select name from stream)
+    select distinct stream, 0 from journal where seq > 0 and stream not in (select name from stream)
 ) order by number
 """
 

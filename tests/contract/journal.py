@@ -16,6 +16,7 @@ from storage.journal import (
     genesis_hash,
     link_hash,
 )
+from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
@@ -294,5 +295,6 @@ class JournalContract(
     SpendingContract,
     PresenceContract,
     UpkeepContract,
+    DeletionContract,
 ):
     pass

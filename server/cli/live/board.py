@@ -16,6 +16,7 @@ from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.rules.budget import compute_spending
+from server.debate.rules.decide import status
 from server.debate.views.progress import format_seats
 from server.debate.views.state import status_reason
 
@@ -176,11 +177,11 @@ def describe_activity(deck: Deck, cards: Sequence[Card], loading: str) -> str:
 
 
 def describe_pause(debate: Debate) -> str:
-    """Why a debate is paused; "" while it is not."""
-    paused = debate.paused
-    if paused is None or paused.reason == PAUSED_ON_REQUEST:
-        return paused.reason if paused else ""
-    return clean_line(f"paused: {status_reason(debate)}")
+    """Why a debate is paused or waits for its caller; "" while it does neither."""
+    paused, word = debate.paused, status(debate)
+    if paused and paused.reason == PAUSED_ON_REQUEST:
+        return paused.reason
+    return clean_line(f"{word}: {status_reason(debate)}") if word in ("paused", "waiting") else ""
 
 
 def crop(text: Text, columns: int) -> Text:

@@ -31,23 +31,17 @@ class LiveRun:
         self.manager, self.display, self.background = manager, display, background
         self.is_left = False
 
-    def leave(self) -> None:
-        """Go on without the terminal, if there is anything to go on with."""
-        snapshot = self.display.snapshot
-        if self.background and snapshot and not snapshot.debate.paused:
-            self.is_left = True
-
     async def watch(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Show a debate until it ends, is paused, or waits for the caller's turn."""
         keyboard = Keyboard.find() if self.background and not self.is_left else None
-        steering = Steering(self.manager, self.display, self.leave, leaving="leave it running", runs=True)
+        steering = Steering(self.manager, self.display, leaving="leave it running", runs=True)
         with ExitStack() as cleanup:
             cleanup.callback(self.display.close)
             if keyboard:
                 keyboard.on_return = self.display.forget
                 cleanup.enter_context(keyboard)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self.redraw)
+                tasks.start_soon(redraw, self.display, self.background)
                 if keyboard:
                     tasks.start_soon(steering.read, keyboard)
                 snapshot = await self.follow(snapshot, steering if keyboard else None, cleanup.close)
@@ -77,19 +71,24 @@ class LiveRun:
         return snapshot
 
     async def detach_when_left(self, steering: Steering, restore: Callable[[], None]) -> None:
+        """Go on without the terminal, if there is anything to go on with."""
         await steering.has_left.wait()
-        if self.is_left and self.background:
+        snapshot = self.display.snapshot
+        if self.background and snapshot and not snapshot.debate.paused:
+            self.is_left = True
             restore()
             self.display.detach()
             self.background.leave()
 
-    async def redraw(self) -> None:
-        while True:
-            if self.background and self.background.is_orphaned:
-                os.kill(os.getpid(), signal.SIGINT)
-                return
-            self.display.draw()
-            await anyio.sleep(REDRAW_INTERVAL)
+
+async def redraw(display: LiveDisplay, background: Background | None = None) -> None:
+    """Draw again and again. Stops the process as Ctrl-C does if the one that the shell waits for is gone."""
+    while True:
+        if background and background.is_orphaned:
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        display.draw()
+        await anyio.sleep(REDRAW_INTERVAL)
 
 
 async def run_and_display(

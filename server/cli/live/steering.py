@@ -1,7 +1,5 @@
 """What the keys do to a debate: pause, note, conclude, leave."""
 
-from collections.abc import Callable
-
 import anyio
 
 from server.cli.live.display import LiveDisplay
@@ -17,22 +15,13 @@ SURE = "c again concludes: the verdict follows from what was said so far. Any ot
 
 
 class Steering:
-    """Reads keys while a debate is shown. `leave`: what q does; `leaving`: how that is told.
+    """Reads keys while a debate is shown. `leaving`: what q does, as it is told; `has_left`: set by it.
 
     `runs`: whether this process goes on with a debate that a key resumes.
     """
 
-    def __init__(
-        self,
-        manager: DebateManager,
-        display: LiveDisplay,
-        leave: Callable[[], None],
-        *,
-        leaving: str,
-        runs: bool,
-    ) -> None:
-        self.manager, self.display, self.leave, self.runs = manager, display, leave, runs
-        self.leaving = leaving
+    def __init__(self, manager: DebateManager, display: LiveDisplay, *, leaving: str, runs: bool) -> None:
+        self.manager, self.display, self.leaving, self.runs = manager, display, leaving, runs
         self.is_sure = False  # c was pressed once
         self.has_left = anyio.Event()
 
@@ -63,7 +52,6 @@ class Steering:
         self.display.message = ""
         if key == "q":
             self.has_left.set()
-            self.leave()
         elif key == "n":
             self.display.note = ""
         elif key == "c" and not was_sure:

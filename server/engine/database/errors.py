@@ -5,6 +5,7 @@
     ├── InvalidSettingsError        a setting cannot be used                  (server.settings)
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
+    │   └── DebateDeletedError          any more
     ├── ForeignRecordError          its newest entries were not recorded by this installation
     ├── TwinError                   the debate was begun already              (server.engine.database.repeats)
     └── StorageUnavailableError     the database is damaged, or of a later release
@@ -22,12 +23,29 @@ from pydantic import ValidationError
 
 from server.debate.facts.errors import DebateError
 from server.debate.rules.transitions import IllegalEvent
-from storage.journal import DamagedStreamError, StorageError, StorageLostError
+from storage.journal import (
+    DamagedStreamError,
+    DeletedStreamError,
+    StorageError,
+    StorageLostError,
+    Tombstone,
+)
 
 
 class DebateNotFoundError(DebateError):
     def __init__(self, debate_id: str) -> None:
         super().__init__(f"There is no debate {debate_id[:60]!r}. Call find_debates for the ids there are.")
+
+
+class DebateDeletedError(DebateNotFoundError):
+    def __init__(self, tombstone: Tombstone) -> None:
+        day, found = tombstone.at[:10], tombstone
+        DebateError.__init__(
+            self,
+            f"Debate {found.stream!r} was deleted on {day}. What is left of it: it had {found.seq} entries, and the "
+            f"hash of the last was {found.head}.",
+        )
+        self.tombstone = tombstone
 
 
 class ForeignRecordError(DebateError):
@@ -68,6 +86,8 @@ def translate_storage_errors() -> Iterator[None]:
             f"The record of debate {error.stream} was altered: entry {error.seq} {error.reason}. Restore it "
             "from a copy, or start another debate."
         ) from error
+    except DeletedStreamError as error:
+        raise DebateDeletedError(error.tombstone) from None
     except StorageLostError as error:
         raise DatabaseLostError(f"The debates' database cannot be used: {error}. {LOSS_HINT}") from error
     except StorageError as error:

@@ -29,6 +29,7 @@ from server.engine.database.repeats import Asked, TwinError, build_opening_key
 from server.signing import Signer
 from storage.journal import (
     ConflictError,
+    DeletedStreamError,
     Entry,
     Journal,
     KeyTakenError,
@@ -124,6 +125,7 @@ class DebateStore:
 
         Raises:
             DebateNotFoundError: nothing is stored under this id.
+            DebateDeletedError: nothing any more.
         """
         with translate_storage_errors():
             head = await self.journal.head(debate_id)
@@ -141,7 +143,11 @@ class DebateStore:
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
         with translate_storage_errors():
-            entries, seal = await self.journal.read_sealed(debate_id)
+            try:
+                entries, seal = await self.journal.read_sealed(debate_id)
+            except DeletedStreamError:
+                self.forget(debate_id)
+                raise
         return self.build_snapshot(debate_id, entries, seal)
 
     def build_snapshot(self, debate_id: str, entries: Sequence[Entry], seal: str) -> DebateSnapshot:
@@ -190,6 +196,11 @@ class DebateStore:
         self.recent_entries += len(snapshot.entries) - (len(before.entries) if before else 0)
         while self.recent_entries > self.max_recent_entries and len(self.recent) > 1:
             self.recent_entries -= len(self.recent.pop(next(iter(self.recent))).entries)
+
+    def forget(self, debate_id: str) -> None:
+        """Drop what is kept in memory of a debate that is gone."""
+        if known := self.recent.pop(debate_id, None):
+            self.recent_entries -= len(known.entries)
 
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
@@ -327,3 +338,9 @@ def build_stream_summary(
         is_final=bool(debate.ended),
         judgments=build_debate_rows(debate),
     )
+
+
+def build_whole_summary(snapshot: DebateSnapshot) -> StreamSummary:
+    """The row of lists and searches with the words of all entries."""
+    events = [entry.event for entry in snapshot.entries]
+    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days)

@@ -15,6 +15,7 @@ from time import monotonic
 import pyte
 
 PATIENCE = 5  # seconds without a sign of life
+MOST_PATIENCE = 20  # seconds in all: a program starts in two or three where others use the machine
 
 
 class TerminalProgram:
@@ -69,17 +70,18 @@ class TerminalProgram:
 
     def wait_for(self, *texts: str) -> str:
         """The screen when it shows all of these."""
+        until = monotonic() + MOST_PATIENCE
         while missing := [text for text in texts if text not in self.shown]:
             is_open = self.read(0.05)
-            is_waiting = is_open and monotonic() < self.heard_at + PATIENCE
+            is_waiting = is_open and monotonic() < min(until, self.heard_at + PATIENCE)
             assert is_waiting or all(text in self.shown for text in texts), f"{missing} not in:\n{self.whole}"
         return self.shown
 
     def wait(self) -> int:
         """Its exit code."""
-        self.heard_at = monotonic()
+        until, self.heard_at = monotonic() + MOST_PATIENCE, monotonic()
         while self.exit_code is None:
-            assert monotonic() < self.heard_at + PATIENCE, f"it still runs:\n{self.shown}"
+            assert monotonic() < min(until, self.heard_at + PATIENCE), f"it still runs:\n{self.shown}"
             self.read(0.05)
             done, status = os.waitpid(self.pid, os.WNOHANG)
             if done:

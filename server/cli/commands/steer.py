@@ -1,0 +1,114 @@
+"""`counterpoint intervene` and `delete`: what is done to a debate, whichever process runs it."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from server.cli import session
+from server.debate.commands.intervene import ACTIONS, InterventionRequest
+from server.debate.facts.quoting import quote_heading
+from server.debate.facts.text import clean_line, format_count
+from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.settings import Settings
+from server.upkeep.deletion import delete_debate
+from storage.journal import Tombstone
+
+NOT_RUN = "No process runs it now. To go on: counterpoint debate --continue {}"
+
+
+def parse_weight(_: click.Context, _option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    weights = {}
+    for text in given:
+        seat, equals, weight = text.rpartition("=")
+        try:
+            is_number = bool(equals and seat.strip()) and Fraction(weight.strip()) >= 0
+        except (ValueError, ZeroDivisionError):
+            is_number = False
+        if not is_number:
+            raise click.UsageError(f"--weights {text!r}: write SEAT=WEIGHT, as in 'judge 1=3/2'.")
+        weights[seat.strip()] = weight.strip()
+    return weights
+
+
+@click.command()
+@session.debate_id_argument
+@click.argument("action", metavar="ACTION", type=click.Choice(ACTIONS))
+@click.option("--text", default="", help="Of inject, challenge and instruct.")
+@click.option(
+    "--to", default="", metavar="SEAT", help="For one seat; of outcome the position that was right."
+)
+@click.option("--rounds", type=click.IntRange(1), default=None, help="Of extend: how many more.")
+@click.option("--round", "round_number", type=click.IntRange(1), default=None, help="Of retract.")
+@click.option("--model", default="", help="Of replace_model.")
+@click.option(
+    "--weights",
+    multiple=True,
+    metavar="SEAT=WEIGHT",
+    callback=parse_weight,
+    help="As 'judge 1=3/2'. Repeatable.",
+)
+@click.option("--threshold", default="", help="The share that a position needs, as 2/3.")
+@click.option("--reason", default="", help="For the record.")
+@click.pass_obj
+def intervene(
+    settings: Settings, /, debate_id: str, action: str, round_number: int | None, **given: Any
+) -> None:
+    """Change the course of a debate, whichever process runs it.
+
+    Example: counterpoint intervene k3x9w2m4p7qr inject --text "The budget is fixed."
+    """
+    request = InterventionRequest(**given | {"rounds": given["rounds"] or 0, "round": round_number or 0})
+
+    async def make(manager: DebateManager, found: str) -> tuple[DebateSnapshot, str, bool]:
+        snapshot, effect = await manager.intervene(found, action, request, actor=session.ACTOR, run=False)
+        return snapshot, effect, await manager.is_run(found)
+
+    snapshot, effect, is_run = session.run_with_debate(settings, debate_id, make)
+    click.echo(clean_line(effect))
+    if snapshot.status == "running" and not is_run:
+        click.echo(NOT_RUN.format(snapshot.id))
+
+
+@click.command()
+@session.debate_id_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def delete(settings: Settings, debate_id: str, yes: bool) -> None:
+    """Delete a debate with its texts, and the mirror that was held for it. Whoever runs it stops.
+
+    What stays: a tombstone with the id, the hash of the last entry and the date; what was spent in the sums of its
+    days; its forks; and what was copied elsewhere, as exports, receipts and backups.
+
+    Example: counterpoint delete k3x9w2m4p7qr
+    """
+
+    async def describe(manager: DebateManager, found: str) -> tuple[str, str]:
+        try:
+            snapshot = await manager.load(found)
+        except DebateDeletedError:
+            raise
+        except StorageUnavailableError as error:
+            return found, f"It cannot be read: {error}"
+        told = [quote_heading(snapshot.debate.setup.question), snapshot.status]
+        told.append(format_count(len(snapshot.debate.turns), "turn"))
+        if await manager.is_run(found):
+            told.append("a process runs it now, and stops")
+        return found, ", ".join(told)
+
+    async def remove(manager: DebateManager, found: str) -> list[Tombstone]:
+        return await delete_debate(manager, found, actor=session.ACTOR)
+
+    if not yes:
+        found, told = session.run_with_debate(settings, debate_id, describe)
+        click.echo(clean_line(f"Debate {found}: {told}."), err=True)
+        debate_id = found
+        click.confirm("Delete it? Its texts cannot be brought back.", abort=True, err=True)
+    for one in session.run_with_debate(settings, debate_id, remove):
+        click.echo(
+            f"Debate {one.stream} is deleted. What stays: its id, the date {one.at[:10]}, and the hash of the last of "
+            f"its {one.seq} entries, {one.head}."
+        )

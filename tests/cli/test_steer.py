@@ -1,0 +1,215 @@
+"""Debates steered and deleted from the terminal."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("N28")
+
+
+@pytest.fixture
+def paused_id(cli: Cli) -> str:
+    """A debate that waits before its first round."""
+    result = cli("debate", "Is tea kinder?", "--model", "scripted", "--pause-when", "round:1", "--json")
+    return str(json.loads(result.stdout)["debate_id"])
+
+
+def read_interventions(cli: Cli, debate_id: str) -> list[dict[str, Any]]:
+    return list(json.loads(cli("show", debate_id, "--view", "interventions", "--json").stdout)["log"])
+
+
+def read_state(cli: Cli, debate_id: str) -> dict[str, Any]:
+    return dict(json.loads(cli("show", debate_id, "--view", "state", "--json").stdout))
+
+
+@pytest.mark.parametrize(
+    ("given", "row"),
+    [
+        (
+            ("inject", "--text", "Mind the cost.", "--to", "Opponent"),
+            {"text": "Mind the cost.", "to": "Opponent"},
+        ),
+        (
+            ("instruct", "--text", "Be brief.", "--reason", "too long"),
+            {"text": "Be brief.", "reason": "too long"},
+        ),
+        (("weights", "--weights", "judge 1=3/2"), {"text": "judge 1: 3/2"}),
+        (("threshold", "--threshold", "2/3"), {"text": "2/3"}),
+        (("replace_model", "--to", "Opponent", "--model", "scripted?chars=90"), {"to": "Opponent"}),
+        (("extend", "--rounds", "1"), {}),
+    ],
+)
+def test_every_flag_reaches_the_debate(
+    cli: Cli, paused_id: str, given: tuple[str, ...], row: dict[str, str]
+) -> None:
+    result = cli("intervene", paused_id[:5], *given)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    made = read_interventions(cli, paused_id)[-1]
+    assert made["actor"] == "terminal"
+    assert made["action"] == given[0]
+    assert row.items() <= made.items()
+
+
+def test_a_resumed_debate_that_nobody_runs_is_told_how_to_go_on(cli: Cli, paused_id: str) -> None:
+    paid = read_state(cli, paused_id)["usage"]["calls"]
+
+    resumed = cli("intervene", paused_id, "resume")
+
+    assert f"No process runs it now. To go on: counterpoint debate --continue {paused_id}" in resumed.stdout
+    state = read_state(cli, paused_id)
+    assert (state["status"], state["usage"]["calls"]) == ("ready", paid)  # nothing was begun and left
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nonsense",), "Invalid value for 'ACTION'"),
+        (("weights", "--weights", "judge 1"), "write SEAT=WEIGHT"),
+        (("weights", "--weights", "judge 1=1/0"), "write SEAT=WEIGHT"),
+        (("retract", "--round", "0"), "See: counterpoint intervene --help"),
+    ],
+)
+def test_a_command_line_that_cannot_be_read_is_refused_in_one_line(
+    cli: Cli, paused_id: str, arguments: tuple[str, ...], told: str
+) -> None:
+    result = cli("intervene", paused_id, *arguments)
+
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert told in result.stderr
+
+
+def test_errors_name_commands_and_not_tools(cli: Cli) -> None:
+    debate_id = json.loads(cli("debate", "Tea?", "--model", "scripted", "--json").stdout)["debate_id"]
+
+    refused = cli("intervene", debate_id, "pause")
+
+    assert refused.exit_code == 1
+    assert "Use `counterpoint fork` to try it otherwise" in refused.stderr
+
+
+def test_the_latest_debate_is_shown_without_an_id(cli: Cli) -> None:
+    nothing = cli("show")
+    for question in ("First?", "Second?"):
+        cli("debate", question, "--model", "scripted", "--quiet")
+
+    assert (nothing.exit_code, "There are no debates. Start one" in nothing.stderr) == (1, True)
+    assert "Second?" in cli("show").stdout.splitlines()[0]
+    assert "Second?" in cli("watch").stdout.splitlines()[0]
+
+
+def test_a_debate_is_deleted_once_somebody_has_agreed(cli: Cli, database: str) -> None:
+    debate_id = json.loads(cli("debate", "Is tea kinder?", "--model", "scripted", "--json").stdout)[
+        "debate_id"
+    ]
+
+    asked = cli("delete", debate_id[:6], input="n\n")
+    assert asked.exit_code == 1
+    assert f'Debate {debate_id}: "Is tea kinder?", concluded, 4 turns.' in asked.stderr
+    assert cli("show", debate_id).exit_code == 0
+
+    head = json.loads(cli("show", debate_id, "--view", "receipt", "--json").stdout)["head"]
+    deleted = cli("delete", debate_id, "--yes")
+
+    assert deleted.exit_code == 0
+    assert head in deleted.stdout
+    for command in ("show", "watch", "export", "receipt", "compare"):
+        refused = cli(command, debate_id)
+        assert (refused.exit_code, "was deleted on" in refused.stderr) == (1, True)
+    assert cli("list").stdout == ""
+    assert cli("db", "check").exit_code == 0
+    with closing(sqlite3.connect(database)) as raw:
+        assert raw.execute("select count(*) from journal").fetchall() == [(1,)]
+
+
+def test_a_damaged_debate_is_deleted_too(cli: Cli, database: str) -> None:
+    debate_id = json.loads(cli("debate", "Tea?", "--model", "scripted", "--json").stdout)["debate_id"]
+    with closing(sqlite3.connect(database)) as raw, raw:
+        raw.execute("drop trigger journal_no_update")
+        raw.execute("update journal set entry = replace(entry, 'Tea?', 'Tee?')")
+
+    deleted = cli("delete", debate_id, input="y\n")
+
+    assert deleted.exit_code == 0
+    assert "It cannot be read" in deleted.stderr
+
+
+if sys.platform != "win32":
+    from tests.support.processes.terminals import PATIENCE, TerminalProgram, open_terminal  # noqa: F401
+
+in_terminals = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty"),
+    pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning"),
+]
+STARTED = ("debate", "Is tea kinder?", "--no-framing", "--model")
+
+
+class TestWatching:
+    pytestmark = in_terminals
+
+    def test_a_debate_that_was_left_is_watched_and_steered_from_another_terminal(
+        self, database: str, cli: Cli
+    ) -> None:
+        with open_terminal(*STARTED, "scripted?delay=1", database=database) as program:
+            program.wait_for("[opening]", "q leave it running")
+            program.send("q")
+            assert program.wait() == 0
+            found = re.search(r"counterpoint watch ([2-9a-z]{12})", program.whole)
+            assert found
+        with open_terminal("watch", found[1][:4], database=database, columns=80) as watcher:
+            watcher.wait_for("Proponent for", "p pause  n note  c conclude  q leave")
+            watcher.send("p")
+            watcher.wait_for("paused on request", "p go on")
+            watcher.send("q")
+            assert watcher.wait() == 0
+            assert watcher.is_restored
+            assert f"It goes on without you. Watch it again: counterpoint watch {found[1]}" in watcher.whole
+        assert cli("debate", "--continue", found[1]).exit_code == 0
+
+    @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux' list of processes")
+    def test_watching_goes_on_when_the_process_of_the_debate_is_killed(self, database: str) -> None:
+        with (
+            open_terminal(*STARTED, "scripted?delay=1", database=database) as program,
+        ):
+            program.wait_for("[opening]", "q leave it running")
+            (child,) = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+            program.send("q")
+            assert program.wait() == 0
+            with open_terminal("watch", database=database) as watcher:
+                watcher.wait_for("Proponent for")
+                os.kill(int(child), signal.SIGKILL)
+                watcher.wait_for("No process runs it. To go on: counterpoint debate --continue")
+                with open_terminal("debate", "--continue", find_id(watcher), database=database) as again:
+                    assert again.wait() == 0
+                assert watcher.wait() == 0
+                assert "Verdict: Leaning" in watcher.whole
+
+    def test_a_debate_that_is_deleted_ends_for_who_watches_it(self, database: str, cli: Cli) -> None:
+        with open_terminal(*STARTED, "scripted?delay=60", database=database) as program:
+            program.wait_for("[opening]", "q leave it running")
+            with open_terminal("watch", database=database) as watcher:
+                watcher.wait_for("Proponent for")
+                assert cli("delete", find_id(watcher), "--yes").exit_code == 0
+                assert watcher.wait() == 1
+                assert watcher.is_restored
+                assert "was deleted on" in watcher.whole
+            assert program.wait() == 1
+            assert program.is_restored
+            assert "was deleted on" in program.whole
+
+
+def find_id(program: "TerminalProgram") -> str:
+    found = re.search(r"debate ([2-9a-z]{12})", program.whole)
+    assert found, program.whole
+    return found[1]
