@@ -1,14 +1,16 @@
 """The program that the package `counterpoint` starts. Without arguments it serves MCP over stdio."""
 
 import gc
+import os
 import sys
 
 EXIT_INTERRUPTED = 130
+COMPLETION = "_COUNTERPOINT_COMPLETE"  # set by the shells that ask for completions
 
 
 def main() -> None:
     try:
-        if sys.argv[1:] in ([], ["serve"]):
+        if sys.argv[1:] in ([], ["serve"]) and COMPLETION not in os.environ:
             # Clients start the server often and wait for it: the command line is not imported, and the garbage
             # collector ignores the imported modules, which stay anyway.
             gc.disable()

@@ -4,7 +4,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -179,6 +180,8 @@ class Settings(BaseModel):
     """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
     recovery_concurrency: int = Field(50, ge=1, le=1000)
     """How many debates are resumed at a time."""
+    options: Annotated[dict[str, dict[str, Any]], BeforeValidator(parse_json)] = {}
+    """Defaults for options of commands, by command; see [below](#defaults-for-options). In the environment: as JSON."""
 
     @property
     def database(self) -> str:
@@ -190,12 +193,13 @@ class Settings(BaseModel):
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """The settings of this process. The environment wins over the file that COUNTERPOINT_CONFIG names.
+        """The settings of this process. The environment wins over the file (`SettingsFile.find`).
 
         Raises:
             InvalidSettingsError: a value, or the file, cannot be used.
         """
-        values = read_settings_file(environ.get(PREFIX + "CONFIG", ""))
+        file = SettingsFile.find(environ)
+        values = dict(file.values)
         for name in cls.model_fields:
             if environ.get(PREFIX + name.upper()):
                 values.pop(name, None)
@@ -207,8 +211,9 @@ class Settings(BaseModel):
             location = [str(part) for part in first["loc"]]
             variables = {cls.file_key(name): name for name in cls.model_fields}
             variable = PREFIX + variables.get(location[0], location[0]).upper()
+            source = variable if environ.get(variable) else file.locate(location[0]) or variable
             reason = first["msg"].removeprefix("Value error, ")
-            raise InvalidSettingsError(f"The setting {'.'.join(location)} ({variable}): {reason}.") from error
+            raise InvalidSettingsError(f"The setting {'.'.join(location)} ({source}): {reason}.") from error
         if "://" in settings.db and not is_address(settings.db):
             hint = "Set it to the path of an SQLite file, or to postgresql://user@host/database."
             raise InvalidSettingsError(f"The setting db ({PREFIX}DB) is an address of something else. {hint}")
@@ -220,24 +225,67 @@ class Settings(BaseModel):
         return read_text_file(self.db_password_file, name).rstrip("\r\n")
 
     @classmethod
+    def find_sources(cls, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """Where each setting that is not left to its default comes from: a variable, or a file and its line."""
+        file, sources = SettingsFile.find(environ), {}
+        for name in cls.model_fields:
+            key, variable = cls.file_key(name), PREFIX + name.upper()
+            if environ.get(variable):
+                sources[name] = variable
+            elif key in file.values or name in file.values:
+                sources[name] = file.locate(key) or file.locate(name)
+        return sources
+
+    @classmethod
     def file_key(cls, name: str) -> str:
         """The key of a setting in the settings file."""
         return cls.model_fields[name].alias or name
 
 
-def read_settings_file(path: str) -> dict[str, Any]:
-    """The content of a file in TOML, or in JSON if its name ends in .json. Raises InvalidSettingsError."""
-    if not path:
-        return {}
-    name = f"The settings file {path} ({PREFIX}CONFIG)"
-    text = read_text_file(path, name)
-    try:
-        values = parse_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
-    except ValueError as error:
-        raise InvalidSettingsError(f"{name} cannot be read: {error}.") from error
-    if not isinstance(values, dict):
-        raise InvalidSettingsError(f"{name} cannot be read: it must hold an object.")
-    return values
+@dataclass(frozen=True)
+class SettingsFile:
+    """A file in TOML, or in JSON if its name ends in .json. `path`: "" for none."""
+
+    path: str = ""
+    text: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> Self:
+        """The file that COUNTERPOINT_CONFIG names, or `config.toml` in the user's directory. InvalidSettingsError."""
+        path, name = environ.get(PREFIX + "CONFIG", ""), f" ({PREFIX}CONFIG)"
+        if not path:
+            folder = Path(platformdirs.user_config_dir("counterpoint", appauthor=False))
+            path, name = str(folder / "config.toml"), ""
+            if not Path(path).is_file():
+                return cls()
+        name = f"The settings file {path}{name}"
+        text = read_text_file(path, name)
+        try:
+            values = parse_json(text) if path.lower().endswith(".json") else tomllib.loads(text)
+        except ValueError as error:
+            raise InvalidSettingsError(f"{name} cannot be read: {error}.") from error
+        if not isinstance(values, dict):
+            raise InvalidSettingsError(f"{name} cannot be read: it must hold an object.")
+        return cls(path, text, values)
+
+    def locate(self, *keys: str) -> str:
+        """File and line of a value, by its keys from the outermost on; "" if it is not there."""
+        line = find_line(self.text, keys)
+        return f"{self.path}, line {line}" if line else ""
+
+
+def find_line(text: str, keys: Sequence[str]) -> int:
+    """The line of a key in TOML or JSON; 0 if it is not found. Keys in strings of many lines may mislead it."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\[?([^\]]+)\]", line):
+            table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
+        key = re.match(r"""\s*["']?([\w.-]+)["']?\s*[=:]""", line)
+        found = (*table, *key[1].split(".")) if key else table if header else ()
+        if found[: len(keys)] == tuple(keys) or (key and not table and key[1] == keys[-1]):
+            return number
+    return 0
 
 
 def read_text_file(path: str, name: str) -> str:

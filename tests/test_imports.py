@@ -172,9 +172,11 @@ ROOMS: dict[str, str] = {
     "cli": "",
     "cli.files": "",
     "cli.terminal": "debate.facts",
+    "cli.completion": "debate.facts settings startup storage",
+    "cli.defaults": "settings",
     "cli.session": (
-        "cli.terminal compose debate.facts debate.views engine.database engine.debates engine.queries models.fakes "
-        "settings startup"
+        "cli.completion cli.terminal compose debate.facts debate.views engine.database engine.debates engine.queries "
+        "models.fakes settings startup"
     ),
     "cli.live": (
         "cli.session cli.terminal debate.analysis debate.ballots debate.commands debate.documents "
@@ -182,7 +184,7 @@ ROOMS: dict[str, str] = {
     ),
     "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
     "cli.commands": (
-        "cli.files cli.live cli.runs cli.session cli.terminal client_configs compose debate.analysis "
+        "cli.completion cli.files cli.live cli.runs cli.session cli.terminal client_configs compose debate.analysis "
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
         "engine.receipts "
         "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
@@ -190,8 +192,8 @@ ROOMS: dict[str, str] = {
         "redaction settings signing startup storage upkeep web.page web.record web.site web.sources"
     ),
     "cli.main": (
-        "cli.commands cli.session debate.facts debate.views engine.database engine.debates engine.queries "
-        "mcp models.local redaction settings"
+        "cli.commands cli.completion cli.defaults cli.session debate.facts debate.views engine.database engine.debates "
+        "engine.queries mcp models.local redaction settings"
     ),
     "__main__": "cli.main mcp",
     "counterpoint": "__main__ debate.facts evaluation models settings",
@@ -239,6 +241,8 @@ LIBRARIES: dict[str, str] = {
     "web.site": "anyio pydantic starlette uvicorn",
     "mcp": "anyio mcp pydantic",
     "cli.terminal": "rich",
+    "cli.completion": "anyio click",
+    "cli.defaults": "click",
     "cli.session": "anyio click",
     "cli.live": "anyio click rich",
     "cli.runs": "click",

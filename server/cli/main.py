@@ -16,6 +16,7 @@ from server.cli.commands import (
     export,
     keys,
     ledger,
+    listing,
     models,
     steer,
     verify,
@@ -23,6 +24,8 @@ from server.cli.commands import (
 )
 from server.cli.commands.install import install, uninstall
 from server.cli.commands.view import view
+from server.cli.completion import completion
+from server.cli.defaults import build_default_map
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
@@ -94,6 +97,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
             stream.reconfigure(errors="replace")
     settings = Settings.read()
     ctx.obj = settings.model_copy(update={"db": db}) if db else settings
+    ctx.default_map = build_default_map(counterpoint, ctx, settings)
     if ctx.invoked_subcommand is None:
         ctx.invoke(serve)
 
@@ -102,7 +106,8 @@ for command in (
     *(databases.backup, databases.db, debate.debate, demo.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
-    *(steer.delete, steer.intervene, verify.verify, view, watch.watch),
+    *(listing.list_debates, steer.delete, steer.intervene, verify.verify, view, watch.watch),
+    completion,
 ):
     counterpoint.add_command(command)
 
@@ -117,34 +122,6 @@ def serve(settings: Settings) -> None:
     from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (imports the SDK)
 
     sys.exit(serve_stdio(settings))
-
-
-@counterpoint.command("list")
-@click.argument("query", default="")
-@click.option("--status", type=click.Choice(queries.STATUSES))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=queries.PAGE_SIZE, show_default=True)
-@session.json_option
-@click.pass_obj
-def list_debates(settings: Settings, query: str, status: str | None, limit: int, as_json: bool) -> None:
-    """List debates, newest first; with QUERY those that contain all of its words.
-
-    Example: counterpoint list rust --status concluded
-    """
-    rows, _ = session.run_with_manager(
-        settings, lambda manager: queries.list_debates(manager, query, status or "", limit=limit)
-    )
-    if as_json:
-        click.echo(session.format_json({"debates": [row.model_dump() for row in rows]}))
-        return
-    out = session.open_terminal() if sys.stdout.isatty() else None
-    for row in rows:
-        line = clean_line(queries.format_list_line(row))
-        if out:  # wrapped, with the ids in a column of their own
-            out.print_wrapped(line.removeprefix(row.debate_id).lstrip(), f"{row.debate_id}  ")
-        else:
-            click.echo(line)
-    if not rows:
-        click.echo('No debates. Start one: counterpoint debate "QUESTION"', err=True)
 
 
 @counterpoint.command()

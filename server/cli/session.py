@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import click
 
+from server.cli.completion import complete_id
 from server.debate.facts.errors import require
 from server.debate.views import catalog
 from server.engine.database.store import DebateSnapshot
@@ -26,8 +27,10 @@ ACTOR = "terminal"
 T = TypeVar("T")
 DebateStarter = Callable[[DebateManager], Awaitable[DebateSnapshot]]
 
-debate_id_argument = click.argument("debate_id", metavar="ID")
-optional_debate_id_argument = click.argument("debate_id", metavar="[ID]", default="")
+debate_id_argument = click.argument("debate_id", metavar="ID", shell_complete=complete_id)
+optional_debate_id_argument = click.argument(
+    "debate_id", metavar="[ID]", default="", shell_complete=complete_id
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print data, as JSON.")
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 from rich.cells import cell_len
@@ -17,6 +17,8 @@ from server.debate.facts.text import clean_line, remove_invisible
 MIN_WIDTH = 20
 MAX_WIDTH = 100  # columns: longer lines are hard to read
 MIN_TEXT_WIDTH = 10
+MAX_COLUMN_WIDTH = 40  # a longer cell pushes the rest of its line aside
+GAP = "  "  # between columns
 QUOTE_MARK = "\u2502 "  # before each line of a quotation
 UNDERLINES = {1: "=", 2: "-"}  # by level of heading, so that headings show without styles
 
@@ -99,6 +101,20 @@ class Terminal(Console):
         block = Text(style=style).append(lead, lead_style).append(Text("\n" + below).join(lines))
         block.rstrip()
         self.print_line(block)
+
+    def print_rows(self, table: Sequence[Sequence[str]]) -> None:
+        """Print rows in columns, the first of which names each; on a terminal the last stands below the others."""
+        widths = [min(max(map(cell_len, column)), MAX_COLUMN_WIDTH) for column in zip(*table, strict=True)]
+        for *cells, last in table:
+            padded = [
+                cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=False)
+            ]
+            if self.is_terminal:
+                lead = f"{padded[0]}{GAP}"
+                self.print_wrapped(GAP.join(padded[1:]).rstrip(), lead, lead_style="bold")
+                self.print_wrapped(last, " " * cell_len(lead))
+            else:
+                self.print_line(GAP.join([*padded, last]))
 
     def print_heading(self, text: str, level: int, indent: int = 0, style: str = "bold") -> None:
         self.print_wrapped(text, " " * indent, style)

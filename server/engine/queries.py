@@ -123,6 +123,14 @@ class DebateRow(BaseModel):
     changed_at: str
 
 
+class ListedDebate(DebateRow):
+    """With what people choose by: models, US dollars of the answers whose price is known, and where it comes from."""
+
+    models: list[str]
+    cost_usd: str
+    forked_from: str
+
+
 async def list_debates(
     manager: DebateManager, query: str = "", status: str = "", cursor: str = "", limit: int = PAGE_SIZE
 ) -> tuple[list[DebateRow], str]:
@@ -132,12 +140,35 @@ async def list_debates(
             f"The cursor {cursor[:40]!r} was returned by no page. Leave it out to start anew."
         )
     runs = await manager.find_runs()
+    found = await find_listings(manager, runs, query, status, before=int(cursor or 0), limit=limit + 1)
+    following = str(found[limit - 1].number) if len(found) > limit else ""
+    return [build_list_row(listed, runs) for listed in found[:limit]], following
+
+
+async def list_for_people(manager: DebateManager, query: str, status: str, limit: int) -> list[ListedDebate]:
+    """As the first page of `list_debates`, with more of each debate."""
+    runs = await manager.find_runs()
+    rows = []
+    for listed in await find_listings(manager, runs, query, status, limit=limit):
+        models, texts = listed.details.get("models"), ("cost_usd", "forked_from")
+        rows.append(
+            ListedDebate(
+                **build_list_row(listed, runs).model_dump(),
+                models=[str(model) for model in models] if isinstance(models, list) else [],
+                **{key: str(listed.details.get(key) or "") for key in texts},
+            )
+        )
+    return rows
+
+
+async def find_listings(
+    manager: DebateManager, runs: AbstractSet[str], query: str, status: str, *, limit: int, before: int = 0
+) -> list[StreamListing]:
+    """`runs`: the debates that are run now; `before`: the number of the last one seen."""
     filters: dict[str, Any] = {"status": status, "is_final": status in FINAL_STATUSES}
     if status in ("ready", "running"):
         filters = {"status": "running", "streams": runs, "inside": status == "running"}
-    found = await manager.find(query, **filters, before=int(cursor or 0), limit=limit + 1)
-    following = str(found[limit - 1].number) if len(found) > limit else ""
-    return [build_list_row(listed, runs) for listed in found[:limit]], following
+    return await manager.find(query, **filters, before=before, limit=limit)
 
 
 def build_list_row(listing: StreamListing, runs: AbstractSet[str]) -> DebateRow:
@@ -166,9 +197,23 @@ def format_seconds(at: Any) -> str:
 
 def format_list_line(row: DebateRow) -> str:
     """A row as one line. The question stands last, so that it is what a narrow terminal cuts."""
-    position = row.winner_stance or row.position
-    winner = quote_inline(position, MAX_WINNER_BYTES) if position else ""
-    outcome = f", {row.outcome} {winner}".rstrip() if row.outcome else ""
     when = row.opened_at[:16].replace("T", " ")
     mirror = f", mirror of {row.mirror_of}" if row.mirror_of else ""
-    return f"{row.debate_id}  {when}  {row.status}{outcome}{mirror}: {quote_heading(row.question)}"
+    return f"{row.debate_id}  {when}  {describe_outcome(row)}{mirror}: {quote_heading(row.question)}"
+
+
+def describe_outcome(row: DebateRow) -> str:
+    """The status, and what was found: concluded, leaning "tea"."""
+    position = row.winner_stance or row.position
+    winner = quote_inline(position, MAX_WINNER_BYTES) if position else ""
+    return f"{row.status}, {row.outcome} {winner}".rstrip() if row.outcome else row.status
+
+
+def list_columns(row: ListedDebate) -> tuple[str, ...]:
+    """A row as columns: id, time, status and outcome, dollars, models; last its question and where it comes from."""
+    origin = f", mirror of {row.mirror_of}" if row.mirror_of else ""
+    origin += f", fork of {row.forked_from}" if row.forked_from else ""
+    cost = f"${float(row.cost_usd):.4f}" if row.cost_usd.strip("0.") else "-"
+    models = ", ".join(row.models) or "-"
+    when = row.opened_at[:16].replace("T", " ")
+    return row.debate_id, when, describe_outcome(row), cost, models, f"{quote_heading(row.question)}{origin}"

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from itertools import cycle
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from pydantic import BaseModel, ValidationError
 
 from server.cli import runs, session
+from server.cli.completion import complete_id
 from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import (
@@ -31,7 +32,9 @@ from server.debate.facts.config import (
     Order,
 )
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean_line
+from server.debate.rules.seats import current_model
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
@@ -48,10 +51,10 @@ Examples:
   counterpoint debate --continue k3x9w2m4p7qr"""
 
 OPTIONS_WHEN_CONTINUING = {
-    *("--continue", "--chaos", "--json", "--quiet"),
+    *("--continue", "--chaos", "--json", "--quiet", "--model", "--judge-model"),
     *("--" + name.replace("_", "-") for name in Limits.model_fields),
 }
-"""Those about the run and its output, and the limits that can be changed while a debate runs."""
+"""Those about the run and its output, and the limits and models that can be changed while a debate runs."""
 
 Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
@@ -182,7 +185,11 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
 @click.command(epilog=EXAMPLES)
 @click.argument("question", required=False)
 @click.option(
-    "--continue", "continue_id", metavar="ID", help="Continue this debate; a paused one is resumed."
+    "--continue",
+    "continue_id",
+    metavar="ID",
+    shell_complete=complete_id,
+    help="Continue this debate, also with other models; a paused one is resumed.",
 )
 @click.option("--format", type=click.Choice([*FORMATS]), default="second_opinion", show_default=True)
 @debaters_option("A debater", "Default: a model names the positions.")
@@ -197,20 +204,22 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
 def debate(
     ctx: click.Context, /, question: str | None, continue_id: str | None, chaos: Chaos | None, **given: Any
 ) -> None:
-    """Debate QUESTION in the terminal, and print the verdict.
+    """Debate QUESTION in the terminal, and print the verdict. QUESTION may be - for stdin.
 
     Exit code 0 only for a concluded debate. After Ctrl-C it can be continued.
     """
+    if question == "-":
+        question = sys.stdin.read().strip()
     if continue_id:
-        on_command_line = [
-            row.opts[0]
+        chosen = {
+            row.name or "": row.opts[0]
             for row in ctx.command.params
             if ctx.get_parameter_source(row.name or "") is ParameterSource.COMMANDLINE
-        ]
-        if others := [option for option in on_command_line if option not in OPTIONS_WHEN_CONTINUING]:
+        }
+        if others := [option for option in chosen.values() if option not in OPTIONS_WHEN_CONTINUING]:
             raise click.UsageError(f"--continue keeps the debate's options: leave out {', '.join(others)}.")
-        limits = {name: given[name] for name in Limits.model_fields if given.get(name)}
-        starter: session.DebateStarter = partial(continue_debate, continue_id, limits)
+        changes = {name: given[name] for name in chosen if given.get(name)}
+        starter: session.DebateStarter = partial(continue_debate, continue_id, changes)
     elif question:
         starter = partial(start_debate, build_debate_request(question, given))
     else:
@@ -231,16 +240,26 @@ async def start_debate(request: DebateRequest, manager: DebateManager) -> Debate
     return await manager.start(chosen, actor=session.ACTOR)
 
 
-async def continue_debate(debate_id: str, limits: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
-    """A stored debate with new limits, if any are given, and resumed if it is paused."""
+async def continue_debate(debate_id: str, changes: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
+    """A stored debate with new limits and models, if any are given, and resumed if it is paused."""
     snapshot = await manager.adopt(await find_debate_id(manager, debate_id))
-    if limits:
-        request = InterventionRequest(limits=limits)
-        snapshot, _ = await manager.intervene(snapshot.id, "extend", request, actor=session.ACTOR)
+    intervene = partial(manager.intervene, actor=session.ACTOR, run=False)
+    for seat, model in list_new_models(snapshot.debate, changes):
+        request = InterventionRequest(to=seat, model=model, reason="continued with other models")
+        snapshot, _ = await intervene(snapshot.id, "replace_model", request)
+    if limits := {name: changes[name] for name in Limits.model_fields if name in changes}:
+        snapshot, _ = await intervene(snapshot.id, "extend", InterventionRequest(limits=limits))
     if snapshot.debate.paused:
         request = InterventionRequest(reason="continued in the terminal")
         snapshot, _ = await manager.intervene(snapshot.id, "resume", request, actor=session.ACTOR)
     return snapshot
+
+
+def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, str]]:
+    """(seat, model) where it is another one than now: models are given to debaters in turn, and to judges."""
+    rows = ((debate.names, changes.get("models")), (judge_seats(debate.setup), changes.get("judge_models")))
+    given = (zip(seats, cycle(models), strict=False) for seats, models in rows if models)
+    return [(seat, model) for seat, model in chain(*given) if current_model(debate, seat) != model]
 
 
 @click.command()

@@ -64,6 +64,7 @@ async def run_checks(settings: Settings, environ: Mapping[str, str], *, asks: bo
     return [
         Check("python", True, f"{platform.python_version()} on {platform.system()}, {sys.executable}"),
         Check("packages", True, packages),
+        check_settings(settings, environ),
         *await check_database(settings),
         check_signing_key(settings),
         *await check_keys_and_models(settings, environ),
@@ -74,6 +75,15 @@ async def run_checks(settings: Settings, environ: Mapping[str, str], *, asks: bo
         await check_handshake(settings),
         *await check_research_servers(settings),
     ]
+
+
+def check_settings(settings: Settings, environ: Mapping[str, str]) -> Check:
+    """Where each setting comes from; those that are not named have their defaults."""
+    sources = Settings.find_sources(environ)
+    if settings.db != Settings.read(environ).db:
+        sources["db"] = "--db"
+    told = "; ".join(f"{name}: {source}" for name, source in sources.items())
+    return Check("settings", True, clean_line(told) or "all by default", needed=False)
 
 
 async def check_database(settings: Settings) -> list[Check]:

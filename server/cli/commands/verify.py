@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import click
 
 from server.cli import session
+from server.cli.completion import complete_id
 from server.debate.facts.text import clean_line
 from server.engine.database.errors import DebateNotFoundError
 from server.settings import Settings
@@ -73,7 +74,7 @@ def find_own_key(settings: Settings) -> bytes | None:
 
 
 @click.command()
-@click.argument("debate_id", metavar="[ID]", required=False)
+@click.argument("debate_id", metavar="[ID]", required=False, shell_complete=complete_id)
 @click.option("--public-key", is_flag=True, help="Print the public key of this installation instead.")
 @click.pass_obj
 def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None:

@@ -18,6 +18,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
+from server.debate.rules.seats import find_own_models
 from server.debate.rules.transitions import replay
 from server.debate.views.markdown import build_search_text
 from server.debate.views.state import StoredDebate, has_own_request
@@ -328,6 +329,8 @@ def build_stream_summary(
             "winner_stance": winner_stance(debate),
             "position": format_heading(find_made_position(debate)),
             "tags": list(debate.setup.tags),
+            "models": list(dict.fromkeys(find_own_models(debate).values())),
+            "cost_usd": f"{sum((spent.estimate(Decimal(0)).cost for spent in days.values()), Decimal(0)):f}",
             "forked_from": debate.setup.forked_from,
             "mirror_of": debate.setup.mirror_of,
             "runs_by_itself": is_unattended(debate) and has_own_request(entries),

@@ -1,0 +1,192 @@
+"""What the terminal takes from elsewhere: defaults from a file, the question from stdin, completions, the pager."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("N28")
+
+STARTED = ("debate", "Tea?", "--model", "scripted", "--json")
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings file in its usual place, which is not there yet."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("COUNTERPOINT_CONFIG", raising=False)
+    file = tmp_path / "counterpoint" / "config.toml"
+    file.parent.mkdir()
+    return file
+
+
+def test_options_are_taken_from_the_file_and_the_command_line_wins(cli: Cli, config: Path) -> None:
+    config.write_text(
+        "[options.debate]\nformat = 'verdict'\nrounds = 1\ndebater = ['Ada: tea', 'Ben: coffee']\n"
+    )
+
+    state = json.loads(cli(*STARTED).stdout)["state"]
+    other = json.loads(cli(*STARTED, "--rounds", "2").stdout)["state"]
+
+    assert (state["format"], state["max_rounds"]) == ("verdict", 1)
+    assert [row["name"] for row in state["debaters"]] == ["Ada", "Ben"]
+    assert (other["format"], other["max_rounds"]) == ("verdict", 2)
+
+
+def test_the_environment_wins_over_the_file(cli: Cli, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.write_text("models = ['scripted?chars=90']\n\n[options.debate]\nrounds = 1\n")
+
+    def find_models() -> set[str]:
+        state = json.loads(cli("debate", "Tea?", "--json").stdout)["state"]
+        return {row["model"] for row in state["debaters"]}
+
+    assert find_models() == {"scripted?chars=90"}
+    monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted?chars=80")
+    assert find_models() == {"scripted?chars=80"}
+    monkeypatch.setenv("COUNTERPOINT_OPTIONS", '{"list": {"limit": 1}}')
+    assert len(json.loads(cli("list", "--json").stdout)["debates"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[options.debate]\n\nrounds = 'one'", "line 3: 'one' is not a valid integer"),
+        ("[options.debate]\nround = 1", "line 2: `debate` has no option --round"),
+        ("[options.nope]\nround = 1", "line 1: there is no command 'nope'"),
+        ("log_level = 'loud'", "config.toml, line 1): Input should be 'DEBUG'"),
+        ("effort = 'quick'\nmodels == 1", "config.toml cannot be read: Invalid value (at line 2"),
+        ("nonsense = 1", "config.toml, line 1): Extra inputs"),
+    ],
+)
+def test_an_error_names_the_file_and_the_line(cli: Cli, config: Path, text: str, told: str) -> None:
+    config.write_text(text)
+
+    refused = cli("list")
+
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+    assert str(config) in refused.stderr
+    assert told in refused.stderr
+
+
+def test_doctor_says_where_settings_come_from(
+    cli: Cli, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text("effort = 'quick'\nmodels = ['scripted']\n")
+    monkeypatch.setenv("COUNTERPOINT_LOG_LEVEL", "ERROR")
+
+    checks = json.loads(cli("doctor", "--json").stdout)["checks"]
+
+    (told,) = [check["detail"] for check in checks if check["name"] == "settings"]
+    assert told == (
+        f"db: COUNTERPOINT_DB; models: {config}, line 2; effort: {config}, line 1; log_level: COUNTERPOINT_LOG_LEVEL"
+    )
+
+
+def test_a_question_comes_from_stdin(cli: Cli) -> None:
+    asked = cli("debate", "-", "--model", "scripted", "--json", input="Is tea\nkinder?\n")
+    nothing = cli("debate", "-", "--model", "scripted", input=" \n")
+
+    assert json.loads(asked.stdout)["state"]["question"] == "Is tea\nkinder?"
+    assert (nothing.exit_code, "Give a QUESTION" in nothing.stderr) == (2, True)
+
+
+def test_a_debate_is_continued_with_other_models_and_without_the_defaults_of_new_ones(
+    cli: Cli, config: Path
+) -> None:
+    config.write_text("[options.debate]\nmax-calls = 1\n")
+    paused = json.loads(cli(*STARTED, "--max-calls", "99", "--pause-when", "round:2").stdout)["debate_id"]
+    models = (
+        "--model",
+        "scripted?chars=90",
+        "--model",
+        "scripted?chars=80",
+        "--judge-model",
+        "scripted?chars=70",
+    )
+
+    continued = cli("debate", "--continue", paused[:6], *models, "--json")
+
+    assert continued.exit_code == 0
+    log = json.loads(cli("show", paused, "--view", "interventions", "--json").stdout)["log"]
+    replaced = {row["to"]: row["text"] for row in log if row["action"] == "replace_model"}
+    assert replaced == {
+        "Proponent": "scripted?chars=90",
+        "Opponent": "scripted?chars=80",
+        "judge 1": "scripted?chars=70",
+    }
+    assert "extend" not in {row["action"] for row in log}
+
+
+def test_a_list_shows_models_cost_and_forks_in_columns(cli: Cli) -> None:
+    debate_id = json.loads(cli(*STARTED).stdout)["debate_id"]
+    cli(
+        "debate",
+        "A question that is longer?",
+        "--model",
+        "scripted",
+        "--judge-model",
+        "scripted?chars=70",
+        "--quiet",
+    )
+    cli("fork", debate_id, "--at-round", "1", "--quiet")
+
+    lines = cli("list").stdout.splitlines()
+
+    assert (
+        len({line.index('"Tea?"') if '"Tea?"' in line else line.index('"A question') for line in lines}) == 1
+    )
+    assert lines[0].endswith(f'"Tea?", fork of {debate_id}')
+    assert "scripted, scripted?chars=70" in lines[1]
+    row = json.loads(cli("list", "--json").stdout)["debates"][0]
+    assert (row["models"], row["cost_usd"], row["forked_from"]) == (["scripted"], "0", debate_id)
+
+
+def complete(database: str, *words: str) -> list[str]:
+    environ = {**os.environ, "COUNTERPOINT_DB": database, "_COUNTERPOINT_COMPLETE": "bash_complete"}
+    environ |= {"COMP_WORDS": " ".join(["counterpoint", *words]), "COMP_CWORD": str(len(words))}
+    command = [sys.executable, "-m", "counterpoint"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=20, check=True)
+    return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
+
+
+@pytest.mark.slow
+def test_ids_and_commands_are_completed(cli: Cli, database: str) -> None:
+    assert complete(database, "show", "") == []
+    assert not Path(database).exists()
+    debate_id = json.loads(cli(*STARTED).stdout)["debate_id"]
+
+    assert complete(database, "del") == ["delete"]
+    for words in (("show",), ("delete",), ("watch",), ("debate", "--continue"), ("receipt",)):
+        assert complete(database, *words, debate_id[:3]) == [debate_id]
+    assert complete(database, "intervene", debate_id, "rep") == ["replace_model"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script(cli: Cli, shell: str) -> None:
+    script = cli("completion", shell)
+
+    assert script.exit_code == 0
+    assert "_COUNTERPOINT_COMPLETE" in script.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
+def test_what_is_longer_than_the_window_goes_through_the_pager_of_a_terminal(cli: Cli, database: str) -> None:
+    from tests.support.processes.terminals import open_terminal  # noqa: PLC0415
+
+    debate_id = json.loads(cli(*STARTED).stdout)["debate_id"]
+    with open_terminal("show", database=database, PAGER="head -2", lines=24) as program:
+        assert program.wait() == 0
+        assert re.search('"Tea\\?"', program.whole)
+        assert "Round 1" not in program.whole
+    with open_terminal("list", database=database, PAGER="false") as program:
+        assert program.wait() == 0
+        assert debate_id in program.whole
+    assert "Round 1" in cli("show").stdout  # a pipe has no pager
