@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from storage.deletion import Tombstone
 from storage.journal import (
     ConflictError,
     DamagedStreamError,
@@ -17,7 +18,6 @@ from storage.journal import (
     OpeningKey,
     Seal,
     StreamSummary,
-    Tombstone,
     encode_canonical,
     genesis_hash,
     link_hash,
@@ -167,8 +167,7 @@ def decode_stream(stream: str, rows: Sequence[Sequence[Any]]) -> tuple[list[Entr
     ends = [(seq, head, seal) for seq, text, head, seal in rows if text is None]
     seq, head, seal = ends[0] if ends else (0, genesis_hash(stream).hex().encode(), "")
     stored = {seq: (text, digest) for seq, text, digest, _ in rows if text is not None}
-    if tombstone := parse_tombstone(stream, stored.get(0, (b"",))[0]):
-        raise DeletedStreamError(tombstone)
+    require_no_tombstone(stream, [text for seq, (text, _) in stored.items() if seq == 0])
     restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
     entries = verify_chain(stream, stored, seq, head.decode())
     return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
@@ -244,3 +243,9 @@ def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
     except (ValueError, LookupError, TypeError, RecursionError):
         pass
     return None
+
+
+def require_no_tombstone(stream: str, texts: Iterable[str | bytes]) -> None:
+    """Raises DeletedStreamError. `texts`: the entries with the number 0."""
+    for tombstone in filter(None, (parse_tombstone(stream, text) for text in texts)):
+        raise DeletedStreamError(tombstone)

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
 from storage.canonical import encode_json
+from storage.deletion import Deletion, Tombstone
 from storage.ledger import Ledger, LedgerRow
 from storage.outbox import Outbox
 
@@ -59,17 +60,6 @@ class DamagedStreamError(StorageError):
         self.stream = stream
         self.seq = seq
         self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """What is left of a deleted stream: how many entries it had, the hash of the last, when it went and by whom."""
-
-    stream: str
-    seq: int
-    head: str  # hexadecimal
-    at: str  # UTC, ISO 8601 with milliseconds, "Z"
-    actor: str
 
 
 class DeletedStreamError(StorageError):
@@ -164,7 +154,7 @@ def link_hash(previous: bytes, entry_bytes: bytes) -> bytes:
     return sha256(CHAIN_TAG + previous + entry_bytes).digest()
 
 
-class Journal(Ledger, Protocol):
+class Journal(Ledger, Deletion, Protocol):
     """Every method may raise StorageError.
 
     For `now` (Unix time) None is the clock of the database: the clocks of the processes that share it differ. A file
@@ -241,21 +231,6 @@ class Journal(Ledger, Protocol):
             ValueError: there are no entries, or one of them or the summary is not valid JSON or Unicode.
             StorageError: the database cannot be written.
         """
-
-    async def delete(
-        self, stream: str, *, at: str, actor: str, summary: StreamSummary | None = None
-    ) -> Tombstone | None:
-        """Delete a stream with all that is kept of it but the sums of its days, in one transaction.
-
-        Its tombstone is a change of the stream for `find_changes`, and no entry can follow it. `summary`: with all the
-        words that the search index has of it, which are taken out. Returns the tombstone, that of an earlier deletion
-        where there was one; None for an unknown stream.
-
-        Raises:
-            StorageError: the database cannot be written.
-        """
-
-    async def find_tombstone(self, stream: str) -> Tombstone | None: ...
 
     async def read(self, stream: str, *, after: int = 0) -> list[Entry]:
         """The entries of a stream after checking its whole chain; [] for an unknown stream.

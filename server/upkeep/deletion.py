@@ -9,7 +9,7 @@ from server.engine.database.errors import (
 )
 from server.engine.database.store import build_whole_summary, format_time
 from server.engine.debates import DebateManager
-from storage.journal import Tombstone
+from storage.deletion import Tombstone
 
 
 async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -> list[Tombstone]:

@@ -1,7 +1,8 @@
 """Deleted streams in PostgreSQL: what is left of each is an entry with the number 0."""
 
 from storage.chain import Head, encode_tombstone, parse_tombstone
-from storage.journal import DeletedStreamError, StreamSummary, Tombstone
+from storage.deletion import Tombstone
+from storage.journal import StreamSummary
 from storage.postgres.pool import Database, Session
 
 FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"
@@ -62,10 +63,3 @@ async def bury(session: Session, stream: str, at: str, actor: str) -> Tombstone 
         await session.fetch(statement, stream)
     await session.fetch(BURY, stream, encode_tombstone(tombstone), head)
     return tombstone
-
-
-async def require_no_tombstone(session: Session, stream: str) -> None:
-    """Raises DeletedStreamError."""
-    for (text,) in await session.fetch(FIND_TOMBSTONE, stream):
-        if tombstone := parse_tombstone(stream, text):
-            raise DeletedStreamError(tombstone)

@@ -15,11 +15,12 @@ from storage.chain import (
     decode_stream,
     find_missing,
     link_appends,
+    require_no_tombstone,
 )
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StreamSummary
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
-from storage.postgres.deletion import PostgresDeletion, require_no_tombstone
+from storage.postgres.deletion import FIND_TOMBSTONE, PostgresDeletion
 from storage.postgres.errors import ConstraintError, LostError
 from storage.postgres.feed import Feed, Listener
 from storage.postgres.leases import TIME, PostgresLeases
@@ -191,7 +192,8 @@ class PostgresJournal(
 
         async def write(session: Session) -> int:
             await session.fetch(SELECT_HEADS, [stream])
-            await require_no_tombstone(session, stream)
+            buried = await session.fetch(FIND_TOMBSTONE, stream)
+            require_no_tombstone(stream, [text for (text,) in buried])
             stored = await session.fetch(SELECT_HASHES, stream)
             missing = find_missing(rows, [digest for (digest,) in stored])
             await write_rows(session, missing, self._tokenizer)

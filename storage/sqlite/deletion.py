@@ -3,7 +3,8 @@
 import aiosqlite
 
 from storage.chain import Head, encode_tombstone, parse_tombstone
-from storage.journal import DeletedStreamError, StreamSummary, Tombstone
+from storage.deletion import Tombstone
+from storage.journal import StreamSummary
 from storage.sqlite.database import Database
 from storage.summaries import encode_words
 
@@ -79,10 +80,3 @@ async def bury(
     for statement in FORGET:
         await db.execute_fetchall(statement, [stream])
     return tombstone
-
-
-async def require_no_tombstone(db: aiosqlite.Connection, stream: str) -> None:
-    """Raises DeletedStreamError."""
-    for (text,) in await db.execute_fetchall(FIND_TOMBSTONE, [stream]):
-        if tombstone := parse_tombstone(stream, text):
-            raise DeletedStreamError(tombstone)

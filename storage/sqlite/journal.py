@@ -12,12 +12,22 @@ from typing import Self
 import aiosqlite
 import anyio
 
-from storage.chain import Append, Batch, Head, Row, build_restored, decode_stream, find_missing, link_appends
+from storage.chain import (
+    Append,
+    Batch,
+    Head,
+    Row,
+    build_restored,
+    decode_stream,
+    find_missing,
+    link_appends,
+    require_no_tombstone,
+)
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StorageError, StreamSummary
 from storage.sqlite.connection import Connection, ConstraintError
 from storage.sqlite.database import Database
-from storage.sqlite.deletion import SqliteDeletion, require_no_tombstone
+from storage.sqlite.deletion import FIND_TOMBSTONE, SqliteDeletion
 from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger
 from storage.sqlite.lists import SqliteLists
@@ -237,7 +247,8 @@ class SqliteJournal(
     ) -> int:
         rows = build_restored(stream, entries, summary, seal)
         async with self._db.writer.transaction() as db:
-            await require_no_tombstone(db, stream)
+            buried = await db.execute_fetchall(FIND_TOMBSTONE, [stream])
+            require_no_tombstone(stream, [text for (text,) in buried])
             stored = await db.execute_fetchall(SELECT_HASHES, [stream])
             missing = find_missing(rows, [digest for (digest,) in stored])
             await db.executemany(INSERT_ROW, missing)

@@ -222,3 +222,16 @@ def test_hostile_words_stay_in_their_panel(database: str) -> None:
 
     assert not {"\u202e", "\u200d", "\x07"} & set(program.written.decode())
     assert b"\x1b[2J" not in program.written
+
+
+def test_a_pipe_gets_plain_text_and_its_reader_the_keys(database: str, tmp_path: Path) -> None:
+    piped = tmp_path / "piped.txt"
+    with open_terminal(*STARTED, SLOW, database=database, through="sh", into=str(piped)) as program:
+        program.wait_for("of 10")
+        assert program.is_reading_lines
+        while "Read it again" not in piped.read_text():
+            assert program.read(0.1)
+        assert "q leave" not in program.whole
+
+    assert "\x1b" not in piped.read_text()
+    assert "== Round 2: rebuttal" in piped.read_text()

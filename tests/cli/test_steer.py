@@ -161,7 +161,7 @@ class TestWatching:
     def test_a_debate_that_was_left_is_watched_and_steered_from_another_terminal(
         self, database: str, cli: Cli
     ) -> None:
-        with open_terminal(*STARTED, "scripted?delay=1", database=database) as program:
+        with open_terminal(*STARTED, "scripted?delay=4", database=database) as program:
             program.wait_for("[opening]", "q leave it running")
             program.send("q")
             assert program.wait() == 0
@@ -175,12 +175,12 @@ class TestWatching:
             assert watcher.wait() == 0
             assert watcher.is_restored
             assert f"It goes on without you. Watch it again: counterpoint watch {found[1]}" in watcher.whole
-        assert cli("debate", "--continue", found[1]).exit_code == 0
+        assert cli("debate", "--continue", found[1], "--model", "scripted").exit_code == 0
 
     @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux' list of processes")
     def test_watching_goes_on_when_the_process_of_the_debate_is_killed(self, database: str) -> None:
         with (
-            open_terminal(*STARTED, "scripted?delay=1", database=database) as program,
+            open_terminal(*STARTED, "scripted?delay=60", database=database) as program,
         ):
             program.wait_for("[opening]", "q leave it running")
             (child,) = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
@@ -190,7 +190,9 @@ class TestWatching:
                 watcher.wait_for("Proponent for")
                 os.kill(int(child), signal.SIGKILL)
                 watcher.wait_for("No process runs it. To go on: counterpoint debate --continue")
-                with open_terminal("debate", "--continue", find_id(watcher), database=database) as again:
+                models = ("--model", "scripted", "--judge-model", "scripted")
+                arguments = ("debate", "--continue", find_id(watcher), *models)
+                with open_terminal(*arguments, database=database) as again:
                     assert again.wait() == 0
                 assert watcher.wait() == 0
                 assert "Verdict: Leaning" in watcher.whole

@@ -4,13 +4,13 @@ from decimal import Decimal
 
 import pytest
 
+from storage.deletion import Tombstone
 from storage.journal import (
     Amount,
     ConflictError,
     DeletedStreamError,
     Journal,
     StreamSummary,
-    Tombstone,
 )
 from storage.ledger import LedgerRow
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing

@@ -15,7 +15,7 @@ from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import Settings
 from server.upkeep.deletion import delete_debate
-from storage.journal import Tombstone
+from storage.deletion import Tombstone
 
 NOT_RUN = "No process runs it now. To go on: counterpoint debate --continue {}"
 

@@ -36,7 +36,7 @@ class LiveDisplay:
     def __init__(self, out: Terminal, *, bar: Terminal | None = None, show_turns: bool = True) -> None:
         """bar: the terminal for the board; none without one, or where it cannot redraw lines.
 
-        Without `show_turns` the board is its line of progress.
+        Without `show_turns`, or on another stream than these, the board is its line of progress.
         """
         self.out = out
         self.show_turns = show_turns
@@ -64,7 +64,8 @@ class LiveDisplay:
 
     @property
     def has_board(self) -> bool:
-        return self.region is not None and self.show_turns
+        """Whether there are panels. What reads turns from a pipe may want the terminal and its keys for itself."""
+        return self.region is not None and self.show_turns and self.bar is self.out
 
     def on_commit(self, snapshot: DebateSnapshot) -> None:
         known = self.snapshot.debate.version if self.snapshot else 0
@@ -132,7 +133,7 @@ class LiveDisplay:
             if not self.estimate:
                 high = estimate(debate).cost_usd[1]
                 self.estimate = high if high.strip("0.") else ""
-        cards = self.deck.list_cards(self.partial_texts) if self.show_turns else []
+        cards = self.deck.list_cards(self.partial_texts) if self.has_board else []
         activity = describe_activity(self.deck, cards, self.find_loading(debate))
         scene = Scene(
             deck=self.deck,

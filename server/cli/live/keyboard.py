@@ -12,6 +12,8 @@ from typing import Any, Self
 
 import anyio
 
+from server.cli.live.region import RESTORE
+
 _CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])")  # arrows, function keys, Alt
 
 ENTER, ESCAPE, BACKSPACE, CLEAR = "enter", "escape", "backspace", "clear"
@@ -68,6 +70,8 @@ class Keyboard:
     def stop(self, number: int, _: FrameType | None) -> None:
         """Ctrl-Z: give the terminal back as it was, and stop."""
         set_mode(self.descriptor, self.mode)
+        with suppress(OSError):
+            os.write(self.descriptor, RESTORE.encode())  # stdout may be in the middle of a write
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

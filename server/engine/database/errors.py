@@ -23,12 +23,12 @@ from pydantic import ValidationError
 
 from server.debate.facts.errors import DebateError
 from server.debate.rules.transitions import IllegalEvent
+from storage.deletion import Tombstone
 from storage.journal import (
     DamagedStreamError,
     DeletedStreamError,
     StorageError,
     StorageLostError,
-    Tombstone,
 )
 
 

@@ -91,22 +91,34 @@ class TerminalProgram:
         return self.exit_code
 
     @property
+    def is_reading_lines(self) -> bool:
+        mode = termios.tcgetattr(self.terminal)[3]
+        return bool(mode & termios.ICANON and mode & termios.ECHO)
+
+    @property
     def is_restored(self) -> bool:
         """Whether the terminal gives lines again, echoes, wraps, and shows its cursor."""
-        mode = termios.tcgetattr(self.terminal)[3]
-        gives_lines = mode & termios.ICANON and mode & termios.ECHO
-        return bool(gives_lines) and pyte.modes.DECAWM in self.screen.mode and not self.screen.cursor.hidden
+        return (
+            self.is_reading_lines and pyte.modes.DECAWM in self.screen.mode and not self.screen.cursor.hidden
+        )
 
 
 @contextmanager
 def open_terminal(
-    *arguments: str, database: str, columns: int = 100, lines: int = 30, through: str = "", **environ: str
+    *arguments: str,
+    database: str,
+    columns: int = 100,
+    lines: int = 30,
+    through: str = "",
+    into: str = "",
+    **environ: str,
 ) -> Iterator[TerminalProgram]:
-    """Runs `counterpoint` with these arguments. `through`: a shell that waits for it."""
+    """Runs `counterpoint` so. `through`: a shell that waits for it; `into`: a file that a pipe fills."""
     variables = {"COUNTERPOINT_DB": database, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environ}
     command = [sys.executable, "-m", "counterpoint", *arguments]
     if through:
-        command = [through, "-c", '"$@"; sleep 60', through, *command]
+        pipe = f"| cat > '{into}'" if into else ""
+        command = [through, "-c", f'"$@" {pipe}; sleep 60', through, *command]
     program = TerminalProgram(command, variables, columns, lines)
     try:
         yield program
