@@ -37,14 +37,14 @@ logger = logging.getLogger(__name__)
 class ChangeFeed:
     """One poll for all who follow, and none while nobody does. `run` runs as long as the manager is open."""
 
-    def __init__(self, manager: DebateManager) -> None:
+    def __init__(self, manager: DebateManager, *, max_logged: int = MAX_LOGGED) -> None:
         self.manager = manager
         self.trouble = ""  # why the database cannot be read now
         self.follower_count = 0
         self._edition = secrets.token_hex(4)  # of the numbers of changes
-        self._changes: deque[tuple[int, frozenset[str] | None]] = deque(maxlen=MAX_LOGGED)
+        self._changes: deque[tuple[int, frozenset[str] | None]] = deque(maxlen=max_logged)
         self._number = 0  # of the last change
-        self._position = UNKNOWN_POSITION  # in the journal
+        self.position = UNKNOWN_POSITION  # in the journal
         self._runs: set[str] | None = None  # the debates that a process runs
         self._woken, self._changed, self._is_closed = anyio.Event(), anyio.Event(), False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -95,7 +95,7 @@ class ChangeFeed:
     async def _poll(self) -> None:
         try:
             self.manager.store.check_presence()
-            position, ids = await self.manager.find_changes(self._position)
+            position, ids = await self.manager.find_changes(self.position)
             runs = await self.manager.find_runs()
         except DebateError as error:
             self._note((), redact_error(str(error)))
@@ -104,8 +104,8 @@ class ChangeFeed:
             logger.exception("Reading the changes of the journal failed")
             return
         begun_or_left = runs ^ (self._runs if self._runs is not None else runs)
-        is_fresh = self._position == UNKNOWN_POSITION
-        self._position, self._runs = position, runs
+        is_fresh = self.position == UNKNOWN_POSITION
+        self.position, self._runs = position, runs
         self._note(EVERYTHING if is_fresh or self.trouble else {*ids, *begun_or_left}, "")
 
     def _note(self, ids: Iterable[str] | None, trouble: str) -> None:
@@ -123,7 +123,7 @@ class ChangeFeed:
 
     def _begin_again(self) -> None:
         """Another database is used now, whose entries are numbered anew."""
-        self._position, self._runs = UNKNOWN_POSITION, None
+        self.position, self._runs = UNKNOWN_POSITION, None
 
     def _parse_id(self, event_id: str) -> int:
         """The number of a change; -1 for one that is not of this feed."""

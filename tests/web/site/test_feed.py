@@ -1,6 +1,7 @@
 """What pages are told as it happens, whichever process does it."""
 
 import socket
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +80,25 @@ async def test_who_was_away_is_told_what_came_meanwhile_and_nothing_else(databas
 
 
 async def test_who_was_away_for_too_long_is_told_that_anything_may_have_changed(database: str) -> None:
-    async with open_engine(database) as manager:
-        feed = ChangeFeed(manager)
-        first = await anext(feed.follow())
-        last_id = first.split(b"id: ")[1].split(b"\n")[0].decode()
-        for number in range(1_001):
-            feed._note({f"debate{number}"}, "")
-        told = await anext(feed.follow(last_id))
-        assert b'"debates": null' in told
-        recent = f"{last_id.split('-')[0]}-{1}"
-        assert b'"debate1"' in (event := await anext(feed.follow(recent)))
-        assert b'"debate0"' not in event
+    async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
+        feed = ChangeFeed(manager, max_logged=3)
+        tasks.start_soon(feed.run)
+        async with aclosing(feed.follow()) as stream:
+            for _ in range(2):
+                assert b'"debates": null' in await anext(stream)
+            ids = []
+            for _ in range(2):
+                ids.append((await start_debate(manager)).id)
+                events = [await anext(stream)]
+            for number in range(4):
+                await manager.intervene(ids[number % 2], "inject", NOTE, actor="test")
+                events.append(await anext(stream))
+        names = [event.split(b"id: ")[1].split(b"\n")[0].decode() for event in events]
+        async with aclosing(feed.follow(names[0])) as stream:
+            assert b'"debates": null' in await anext(stream)
+        async with aclosing(feed.follow(names[-2])) as stream:
+            assert f'["{ids[1]}"]'.encode() in await anext(stream)
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_database_that_is_gone_is_told_and_so_is_its_return(database: str) -> None:
@@ -128,10 +137,10 @@ async def test_looking_at_a_lost_database_begins_no_new_one_until_somebody_was_t
 async def test_nothing_is_polled_while_nobody_follows(database: str) -> None:
     async with open_site(database, ScriptedModel()) as guest:
         await start_debate(guest.manager)
-        assert guest.site.feed._position == -1
+        assert guest.site.feed.position == -1
         async with guest.follow() as events:
             await events.settle()
-            assert guest.site.feed._position > 0
+            assert guest.site.feed.position > 0
 
 
 async def test_more_streams_than_pages_can_be_open_are_refused_and_closed_ones_do_not_count(
