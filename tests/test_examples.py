@@ -43,6 +43,11 @@ PRINTED: dict[str, list[str]] = {
         "paused again, with a round on the note: pause_when verdict: the verdict comes next, after round 3.",
         "concluded, leaning: ",
     ],
+    "claims": [
+        "Verdict: ",
+        "The analyst read rounds [1, 2]: ",
+        "doc 1: 427,241 characters, digest",
+    ],
     "effort": [
         "Estimate: 7 calls, 12 to 80 s, ",
         "Other efforts: standard 11 calls, ",

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from server.debate.arguments.points import Point, list_points, split_turn
+from server.debate.arguments.sources import find_source
 from server.debate.facts.answers import ClaimRelation
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
@@ -71,7 +72,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Citations:
-    """What a point cites: its links, the documents there are, by number, and how many ids of nothing it had."""
+    """What a point cites: its links, documents and research results by number, and how many ids of nothing it had."""
 
     links: tuple[Link, ...] = ()
     documents: tuple[int, ...] = ()
@@ -178,7 +179,8 @@ def find_point_citations(
     links |= dict.fromkeys(link for link in read if link.target not in stated)
     listed = (re.findall(r"\d+", written[1]) for written in _DOCUMENTS.finditer(point.text))
     numbers = dict.fromkeys(int(number) for each in listed for number in each)
-    documents = tuple(number for number in numbers if 0 < number <= len(debate.setup.documents))
+    seen = point.turn.seen
+    documents = tuple(number for number in numbers if find_source(debate, number, seen))
     return Citations(tuple(links), documents, unknown)
 
 

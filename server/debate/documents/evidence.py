@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Literal
 
 from server.debate.arguments.points import Point, split_turn
+from server.debate.arguments.sources import Source
 from server.debate.documents.marks import CheckedQuote, check_quotes
-from server.debate.documents.sources import Source
 from server.debate.facts.config import Reliability
 from server.debate.facts.events import Spoke
 from server.debate.facts.state import Debate, once

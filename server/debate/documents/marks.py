@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from server.debate.arguments.sources import Source, find_source
 from server.debate.documents.quotes import Quote, Span, find_quote, find_quotes
-from server.debate.documents.sources import Source, find_source
 from server.debate.facts.state import Debate
 
 CHECKED = "[checked]"

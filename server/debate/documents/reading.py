@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from server.debate.arguments.sources import list_sources
 from server.debate.documents.digests import list_section_digests
 from server.debate.documents.sections import describe_section
-from server.debate.documents.sources import list_sources
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean_line, format_count

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from server.debate.arguments.points import format_id, split_turn
+from server.debate.arguments.sources import list_sources
 from server.debate.ballots.rhetoric import find_contest, list_contestable, list_marks, name_pattern
 from server.debate.documents.marks import disarm_marks
 from server.debate.documents.sections import PASSAGE_LENGTH, describe_section
-from server.debate.documents.sources import list_sources
 from server.debate.facts.answers import Span
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded

@@ -11,10 +11,10 @@ from itertools import chain
 from typing import NamedTuple, assert_never
 
 from server.debate.arguments.points import find_claims, format_id, split_turn
+from server.debate.arguments.sources import Source, list_sources
 from server.debate.documents.digests import render_digest
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.documents.sections import describe_section
-from server.debate.documents.sources import Source, list_sources
 from server.debate.facts.config import Debater, Phase, seat_kind
 from server.debate.facts.events import (
     Audited,

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any, assert_never
 
+from server.debate.arguments import sources
 from server.debate.arguments.extraction import find_extraction_problem
 from server.debate.ballots import challenges, convergence, rhetoric
 from server.debate.ballots.similarity import find_measurement_problem
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
-from server.debate.documents import digests, sources
+from server.debate.documents import digests
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR

@@ -5,11 +5,21 @@ from typing import Any
 import pytest
 
 from server.debate.arguments.citations import Citations, find_citations, find_references
+from server.debate.arguments.graph import build_graph
 from server.debate.arguments.points import format_id
 from server.debate.facts.beliefs import Citation
+from server.debate.facts.events import Lookup, Researched
 from server.debate.facts.state import Debate
 from server.debate.rules.decide import Call
-from tests.support.simulation import DebateSimulation, build_debaters, build_setup, default_script, simulate
+from tests.support.simulation import (
+    DebateSimulation,
+    build_debaters,
+    build_setup,
+    build_usage,
+    default_script,
+    simulate,
+    task_script,
+)
 
 pytestmark = pytest.mark.requirement("D25")
 
@@ -135,6 +145,22 @@ def test_an_answer_cites_its_message_and_others_do_not() -> None:
     assert cited(debate, "Speaker 2", 1, 2).unknown == 1
     assert cited(debate, "Speaker 3", 1).unknown == 1
     assert links(debate, "Speaker 3", 2) == ["attacks Speaker 2 1.1"]
+
+
+def test_what_was_looked_up_is_a_source_that_sides_may_share() -> None:
+    at = simulate(build_setup(), task_script({"argument": "So it is (doc 1), and so (doc 2)."}))
+    first, other = at.play_to_round(1).pending_calls()[:2]
+    found = Lookup(tool="web/search", arguments="{}", result="It was closed for nine days in May.")
+    at.add_events(
+        at.answer(other),
+        Researched(
+            seat=first.seat, round=1, slot_index=0, seen=first.seen, lookups=(found,), usage=build_usage()
+        ),
+    )
+    at.play()
+    assert cited(at.debate, first.seat, 1).documents == (1,)
+    assert cited(at.debate, other.seat, 1).documents == ()  # it wrote before anybody had looked it up
+    assert build_graph(at.debate).find_shared_documents() == {1: [first.seat, other.seat]}  # in round 2
 
 
 def test_documents_are_found_by_number() -> None:

@@ -1,0 +1,75 @@
+"""Arguments as data: what was claimed about a long document, what that does, quotes that are there, who read what.
+
+    python examples/claims.py
+
+It debates a text of 300 pages that it makes up. Models that cannot hold it get a digest with places in
+the document (COUNTERPOINT_WINDOWS says how much a model holds, where no provider does). With `claims: extracted` an
+analyst reads each round once.
+"""
+
+import os
+import sys
+from typing import Any
+
+import anyio
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+PAGES = "".join(
+    f"[page {n}]\n" + f"In month {n} the pilot cost {n * 7} dollars a day.\n" * 30 for n in range(1, 301)
+)
+DEBATE = {
+    "question": "Should the pilot be extended?",
+    "debaters": [{"name": "Ada", "stance": "extend it"}, {"name": "Ben", "stance": "end it"}],
+    "documents": [{"title": "The record of the pilot", "text": PAGES}],
+    "options": {"claims": "extracted"},
+    "run": True,
+}
+WINDOWS = '{"scripted": 8000}'
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    if result.is_error or result.structured_content is None:
+        raise RuntimeError(result.content)
+    return dict(result.structured_content)
+
+
+def print_claims(found: dict[str, Any]) -> None:
+    for row in found["claims"]:
+        does = [f"{link['relation']} [{link['to']}]" for link in row["links"]]
+        does += [f"same as [{other}]" for other in row["same_as"]]
+        place = f"characters {row['said']['start']} to {row['said']['end']}"
+        print(f"[{row['point']}] {row['kind']}, {place}: {row['wording']} {', '.join(does)}".rstrip())
+
+
+def print_analysis(found: dict[str, Any]) -> None:
+    read, claims = found["extraction"], found["claims"]
+    print(f"The analyst read rounds {read['rounds']}: {read['claims']} claims, {read['dropped']} dropped")
+    print(
+        f"{claims['total']} points, {len(claims['open_attacks'])} attacks never answered: {claims['standing']}"
+    )
+    for document in found["documents"]:
+        print(f"doc {document['doc']}: {document['characters']:,} characters, {document['shown']}")
+    for row in found["evidence"]:
+        print(f"[{row['point']}] {row['level']}, coverage {row['coverage']}")
+
+
+async def main() -> None:
+    environment = {"COUNTERPOINT_WINDOWS": WINDOWS, **os.environ}
+    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=environment)
+    async with Client(server) as client:
+        debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+        found = await call(client, "get_verdict", debate_id=debate_id)
+        while found["status"] == "running":
+            found = await call(client, "get_verdict", debate_id=debate_id)
+        print(found["headline"])
+        for number in range(1, found["rounds_of_talk"] + 1):
+            print_claims(
+                (await call(client, "read_debate", debate_id=debate_id, view="round", round=number))["data"]
+            )
+        print_analysis((await call(client, "read_debate", debate_id=debate_id, view="analysis"))["data"])
+
+
+if __name__ == "__main__":
+    anyio.run(main)
