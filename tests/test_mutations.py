@@ -45,8 +45,8 @@ class Mutation:
 MUTATIONS = {
     "accept answers to closed slots": Mutation(
         "server/engine/runner.py",
-        "for call, event in results if (call.round, call.slot_key) in accepted]",
-        "for call, event in results if accepted or True]",
+        "if event and (call.round, call.slot_key) in accepted]",
+        "if event and (accepted or True)]",
         f"{LEASES}::test_an_answer_that_another_process_recorded_first_is_dropped",
     ),
     "call models without a lease": Mutation(
