@@ -192,6 +192,31 @@ def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any])
     assert len(json.loads(cli("show", finished["debate_id"], "--json").stdout)["turns"]) == 4
 
 
+@pytest.mark.requirement("N19")
+def test_a_page_is_one_file_with_the_record_in_it(cli: Cli, finished: dict[str, Any], tmp_path: Path) -> None:
+    target = tmp_path / "debate.html"
+    assert cli("export", finished["debate_id"][:6], "--as", "html", "-o", str(target)).exit_code == 0
+    page = target.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    [debate] = json.loads(found[1])["debates"]
+    assert "<" not in found[1]
+    assert debate["question"] == "Is tea better than coffee?"
+    assert (
+        debate["entries"]
+        == json.loads(cli("export", finished["debate_id"], "--as", "json").stdout)["entries"]
+    )
+    family = cli("export", finished["debate_id"], "--as", "html", "--family").stdout
+    assert family.startswith("<!doctype html>")
+
+
+@pytest.mark.requirement("N19")
+def test_only_a_page_holds_a_family(cli: Cli, finished: dict[str, Any]) -> None:
+    refused = cli("export", finished["debate_id"], "--as", "json", "--family")
+    assert refused.exit_code == 2
+    assert "--family goes with --as html" in refused.stderr
+
+
 @pytest.mark.requirement("M3")
 def test_an_export_holds_every_event_and_its_hash(cli: Cli, finished: dict[str, Any], tmp_path: Path) -> None:
     target = tmp_path / "debate.json"

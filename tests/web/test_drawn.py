@@ -116,15 +116,18 @@ def test_what_a_model_writes_looks_like_no_mark_of_the_page(browser: Browser, tm
 
 
 def test_light_dark_and_paper_have_colours_of_their_own(browser: Browser, held_path: Path) -> None:
-    def background(media: dict[str, str]) -> str:
+    def background(media: dict[str, str]) -> list[str]:
         opened.page.emulate_media(**media)  # type: ignore[arg-type]
-        return str(opened.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        colours = "[document.body, document.querySelector('.badge')].map((e) => getComputedStyle(e).backgroundColor)"
+        return list(opened.page.evaluate(colours))
 
     with open_file(browser, held_path) as opened:
         opened.wait_for_chain()
-        looks = [background({"color_scheme": "light"}), background({"color_scheme": "dark"})]
-        assert len(set(looks)) == 2
-        assert background({"media": "print", "color_scheme": "dark"}) == "rgb(255, 255, 255)"
+        light, dark = background({"color_scheme": "light"}), background({"color_scheme": "dark"})
+        assert all(one != other for one, other in zip(light, dark, strict=True))
+        printed = background({"media": "print", "color_scheme": "dark"})
+        assert printed == ["rgb(255, 255, 255)", light[1]]
+        assert not opened.page.locator(".contents").is_visible()
         assert len(opened.page.pdf(format="A4")) > 10_000
 
 
