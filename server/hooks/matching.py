@@ -102,7 +102,7 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded, name: str) -
         field: str(value).lower() if isinstance(value, bool) else str(value)
         for field, value in values.items()
     }
-    return {"tags": debate.setup.tags} | {field: (text,) for field, text in texts.items()}
+    return {"tags": debate.tags} | {field: (text,) for field, text in texts.items()}
 
 
 def find_placeholders(template: str) -> list[str]:

@@ -57,7 +57,7 @@ def build_body(item: OutboxItem, debate: Debate, entry: Recorded) -> bytes:
             "question": debate.setup.question,
             "format": debate.setup.format,
             "status": status(debate),
-            "tags": list(debate.setup.tags),
+            "tags": list(debate.tags),
         },
     }
     body = json.dumps(content, ensure_ascii=False).encode()

@@ -61,6 +61,26 @@ def test_every_flag_reaches_the_debate(
     assert row.items() <= made.items()
 
 
+def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
+    assert (
+        "It is found under billing, very urgent" in cli("tag", paused_id[:5], "billing", "very urgent").stdout
+    )
+    assert read_state(cli, paused_id)["tags"] == ["billing", "very urgent"]
+    assert cli("debate", "--continue", paused_id).exit_code == 0
+    assert read_state(cli, paused_id)["status"] == "concluded"
+
+    assert "It no longer has billing" in cli("tag", paused_id, "--remove", "billing").stdout
+    assert cli("tag", paused_id, "after the end", "--reason", "for the audit").exit_code == 0
+
+    assert read_state(cli, paused_id)["tags"] == ["very urgent", "after the end"]
+    [row] = json.loads(cli("list", "urgent", "--json").stdout)["debates"]
+    assert row["tags"] == ["very urgent", "after the end"]
+    made = read_interventions(cli, paused_id)[-1]
+    assert (made["action"], made["text"], made["reason"]) == ("tag", "after the end", "for the audit")
+    missing = cli("tag", paused_id, "billing", "--remove")
+    assert (missing.exit_code, "It has no tag 'billing'" in missing.stderr) == (1, True)
+
+
 def test_a_resumed_debate_that_nobody_runs_is_told_how_to_go_on(cli: Cli, paused_id: str) -> None:
     paid = read_state(cli, paused_id)["usage"]["calls"]
 

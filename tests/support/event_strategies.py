@@ -213,6 +213,8 @@ def intervention_events(opened: events.Opened, build: Build) -> list[st.SearchSt
         build(interventions.ThresholdChanged, threshold=st.sampled_from(["1/2", "2/3"])),
         build(interventions.ModelReplaced),
         build(interventions.TurnRetracted, turn_round=ROUNDS),
+        build(interventions.Tagged, tags=st.tuples(TEXT)),
+        build(interventions.Untagged, tags=st.tuples(TEXT)),
     ]
 
 

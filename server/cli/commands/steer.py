@@ -1,4 +1,4 @@
-"""`counterpoint intervene` and `delete`: what is done to a debate, whichever process runs it."""
+"""`counterpoint intervene`, `tag` and `delete`: what is done to a debate, whichever process runs it."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -37,7 +37,11 @@ def parse_weight(_: click.Context, _option: click.Parameter, given: Sequence[str
 @click.command()
 @session.debate_id_argument
 @click.argument("action", metavar="ACTION", type=click.Choice(ACTIONS))
-@click.option("--text", default="", help="Of inject, challenge and instruct.")
+@click.option(
+    "--text",
+    default="",
+    help="Of inject, challenge, instruct, tag and untag.",
+)
 @click.option(
     "--to", default="", metavar="SEAT", help="For one seat; of outcome the position that was right."
 )
@@ -71,6 +75,26 @@ def intervene(
     click.echo(clean_line(effect))
     if snapshot.status == "running" and not is_run:
         click.echo(NOT_RUN.format(snapshot.id))
+
+
+@click.command()
+@session.debate_id_argument
+@click.argument("tags", nargs=-1, required=True, metavar="TAG...")
+@click.option("--remove", is_flag=True, help="Take these tags away.")
+@click.option("--reason", default="", help="For the record.")
+@click.pass_obj
+def tag(settings: Settings, debate_id: str, tags: Sequence[str], remove: bool, reason: str) -> None:
+    """Give a debate tags, under which lists find it: at any time, also after its end.
+
+    Example: counterpoint tag k3x9w2m4p7qr billing urgent
+    """
+    action = "untag" if remove else "tag"
+    request = InterventionRequest(text="\n".join(map(clean_line, tags)), reason=reason)
+
+    async def make(manager: DebateManager, found: str) -> str:
+        return (await manager.intervene(found, action, request, actor=session.ACTOR, run=False))[1]
+
+    click.echo(clean_line(session.run_with_debate(settings, debate_id, make)))
 
 
 @click.command()

@@ -60,6 +60,7 @@ def fork(
         "forked_at_round": at_round,
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": tuple(restanced) if at_round else (),
+        "tags": debate.tags,
         "ledger": None,  # what is known of its judges when it begins
         "mirror_of": "",
         "mirrored_hash": "",
@@ -86,8 +87,8 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass
             case interventions.RoundsExtended(alert=number) if number == at_round:
                 pass  # the fork finds it again
-            case interventions.OutcomeRecorded():
-                pass  # it says how the parent ended
+            case interventions.OutcomeRecorded() | interventions.Tagged() | interventions.Untagged():
+                pass  # how the parent ended, and tags, which are in the setup
             case PredicateLost() | PromptFunctionsLost():
                 pass  # the fork has code of its own, or loses it again
             case EscalationFact():

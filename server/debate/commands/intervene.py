@@ -28,6 +28,10 @@ from server.debate.rules.windows import describe_misfit, estimate_prompt
 OUTCOME, NOBODY = "outcome", "none"
 """The action for which the debate has to be over, and its word for no position."""
 
+AT_ANY_TIME = ("tag", "untag")
+MOST_TAGS = 20
+MAX_TAG_LENGTH = 60
+
 MAX_NOTE_LENGTH = 8_000
 MAX_NOTES = 500
 MAX_REASON_LENGTH = 1_000
@@ -71,7 +75,7 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
     Raises:
         InvalidRequestError: the action is not possible in this debate now.
     """
-    if debate.ended and action != OUTCOME:
+    if debate.ended and action not in (OUTCOME, *AT_ANY_TIME):
         over = f"The debate is over ({debate.ended.ending})."
         raise InvalidRequestError(
             f"{over} Call fork_debate to try it otherwise, or get_verdict for the finding."
@@ -313,6 +317,35 @@ def normalize(text: str) -> str:
     return clean_line(text).rstrip(".").casefold()
 
 
+def tag(debate: Debate, request: InterventionRequest) -> Change:
+    tags = parse_tags(debate, request.text)
+    new = tuple(name for name in tags if name not in debate.tags)
+    for name in new:
+        require_length("A tag has", len(name), MAX_TAG_LENGTH)
+    count = len(debate.tags) + len(new)
+    require(count <= MOST_TAGS, f"A debate has {MOST_TAGS} tags at most, and these would make {count}.")
+    if not new:
+        return [], "It has these tags already."
+    return [interventions.Tagged(tags=new)], f"It is found under {', '.join(new)} from now on."
+
+
+def untag(debate: Debate, request: InterventionRequest) -> Change:
+    tags = parse_tags(debate, request.text)
+    held = tuple(name for name in tags if name in debate.tags)
+    own = f"Its tags: {', '.join(debate.tags)}." if debate.tags else "It has no tags."
+    require(held == tags, f"It has no tag {next((t for t in tags if t not in held), '')[:60]!r}. {own}")
+    return [interventions.Untagged(tags=held)], f"It no longer has {', '.join(held)}."
+
+
+def parse_tags(debate: Debate, text: str) -> tuple[str, ...]:
+    """Tags, one a line, or several with commas between them where the line is no tag of the debate itself."""
+    lines = [clean_line(line) for line in text.splitlines()]
+    split = [[line] if line in debate.tags else map(clean_line, line.split(",")) for line in lines]
+    found = tuple(dict.fromkeys(name for names in split for name in names if name))
+    require(found, "Pass in `text` the tags, with commas between them.")
+    return found
+
+
 class Handler(NamedTuple):
     build: Callable[[Debate, InterventionRequest], Change]
     parameters: tuple[str, ...] = ()  # the fields of a request that it uses, besides `reason`
@@ -331,6 +364,8 @@ HANDLERS: dict[str, Handler] = {
     "replace_model": Handler(replace_model, ("to", "model")),
     "retract": Handler(retract, ("to", "round")),
     OUTCOME: Handler(record_outcome, ("to",)),
+    "tag": Handler(tag, ("text",)),
+    "untag": Handler(untag, ("text",)),
 }
 ACTIONS = tuple(HANDLERS)
 TEXT_ACTIONS = tuple(name for name, handler in HANDLERS.items() if "text" in handler.parameters)

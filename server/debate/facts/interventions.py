@@ -4,6 +4,7 @@ A new one needs a class here, in `InterventionEvent` and `describe_change`, and 
 `commands.intervene`; what follows from it is derived where it is used, from `Debate.interventions`.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from server.debate.facts.beliefs import Weight
@@ -141,7 +142,24 @@ class OutcomeRecorded(InterventionFact):
     truth: str  # a debater's name; "" where no position was right
 
 
+class Tagged(InterventionFact):
+    """Words under which the debate is found; also after its end."""
+
+    kind: Literal["tagged"] = "tagged"
+    action = "tag"
+    tags: tuple[str, ...]  # those that are new
+
+
+class Untagged(InterventionFact):
+    """Tags that no longer hold."""
+
+    kind: Literal["untagged"] = "untagged"
+    action = "untag"
+    tags: tuple[str, ...]
+
+
 RuleEvent = TalkConcluded | RoundsExtended | LimitsChanged | WeightsChanged | ThresholdChanged
+TagEvent = Tagged | Untagged
 InterventionEvent = (
     PositionsRevised
     | NoteAdded
@@ -151,10 +169,22 @@ InterventionEvent = (
     | ModelReplaced
     | TurnRetracted
     | OutcomeRecorded
+    | TagEvent
 )
 
 
-def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911  (a table of cases)
+def collect_tags(given: Sequence[str], made: Iterable[InterventionEvent]) -> tuple[str, ...]:
+    """The tags that a debate has, those that it began with first."""
+    tags = [*given]
+    for event in made:
+        if isinstance(event, Tagged):
+            tags += event.tags
+        elif isinstance(event, Untagged):
+            tags = [tag for tag in tags if tag not in event.tags]
+    return tuple(tags)
+
+
+def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: C901, PLR0911  (a table of cases)
     """The seat that an intervention is about, "" for all, and what it says or changes."""
     match made:
         case TextIntervention():
@@ -176,5 +206,7 @@ def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: PLR0911
             return "", made.threshold
         case OutcomeRecorded():
             return made.truth, "turned out right" if made.truth else "no position turned out right"
+        case Tagged() | Untagged():
+            return "", ", ".join(made.tags)
         case _:
             return "", ""

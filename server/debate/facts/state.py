@@ -146,6 +146,10 @@ class Debate:
         return recorded[-1] if recorded else None
 
     @cached_property
+    def tags(self) -> tuple[str, ...]:
+        return changes.collect_tags(self.setup.tags, self.interventions)
+
+    @cached_property
     def voting(self) -> VotingRule | None:
         """The rule of consensus in force, where the set-up has one: with the threshold that was set last."""
         rule, threshold = self.setup.voting, self.threshold

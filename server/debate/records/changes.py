@@ -51,6 +51,8 @@ def rebuild_change(  # noqa: C901, PLR0912  (a table of cases)
             asked = replace(asked, to=event.seat, round=event.turn_round)
         case changes.OutcomeRecorded():
             asked = replace(asked, to=event.truth or "none")
+        case changes.Tagged() | changes.Untagged():
+            asked = replace(asked, text="\n".join(event.tags))
         case _:
             assert_never(event)
     return build_intervention(debate, action, asked)

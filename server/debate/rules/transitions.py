@@ -62,6 +62,7 @@ from server.debate.facts.interventions import (
     NoteAdded,
     OutcomeRecorded,
     PositionsRevised,
+    TagEvent,
     TalkConcluded,
     TurnRetracted,
 )
@@ -98,7 +99,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:
         if isinstance(event, Opened):
             return Debate(setup=event)
         raise IllegalEvent(f"{event.kind} before the debate was opened")
-    if bool(debate.ended) != isinstance(event, OutcomeRecorded):
+    if bool(debate.ended) != isinstance(event, OutcomeRecorded) and not isinstance(event, TagEvent):
         raise IllegalEvent(f"{event.kind} {'after' if debate.ended else 'before'} the end")
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 

@@ -11,7 +11,7 @@ from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import SeatKind, seat_kind
-from server.debate.facts.interventions import InstructionGiven, PositionsRevised, TextIntervention
+from server.debate.facts.interventions import InstructionGiven, PositionsRevised, Tagged, TextIntervention
 from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.state import Debate, RoundPlan
@@ -370,6 +370,8 @@ def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str
                 parts += [document.title for document in event.documents]
             case events.PositionsFramed():
                 parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
+            case Tagged():
+                parts += event.tags
             case PositionsRevised():
                 parts += [revised.stance for revised in event.stances]
             case events.Spoke() if not waits:

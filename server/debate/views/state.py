@@ -200,7 +200,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "failures": failure_lines(debate),
         "notes": len(debate.notes),
         "usage": sum_usage(debate.usage).model_dump(),
-        "tags": list(setup.tags),
+        "tags": list(debate.tags),
         **setup.model_dump(include={"mirror_of", "forked_from", "forked_at_round"}),
         "opened_at": stored.entries[0].at,
         "changed_at": stored.entries[-1].at,

@@ -328,7 +328,7 @@ def build_stream_summary(
             "winner": debate.verdict.winner if debate.verdict else "",
             "winner_stance": winner_stance(debate),
             "position": format_heading(find_made_position(debate)),
-            "tags": list(debate.setup.tags),
+            "tags": list(debate.tags),
             "models": list(dict.fromkeys(find_own_models(debate).values())),
             "cost_usd": f"{sum((spent.estimate(Decimal(0)).cost for spent in days.values()), Decimal(0)):f}",
             "forked_from": debate.setup.forked_from,

@@ -1,9 +1,11 @@
+import re
 from typing import Any
 
 import pytest
 
 from server.debate.commands.intervene import (
     ACTIONS,
+    AT_ANY_TIME,
     MAX_NOTE_LENGTH,
     OUTCOME,
     Intervention,
@@ -131,7 +133,7 @@ class TestConcluding:
         assert refused(simulate().play_to_round(3), "conclude") == said
 
 
-@pytest.mark.parametrize("action", [action for action in ACTIONS if action != OUTCOME])
+@pytest.mark.parametrize("action", [action for action in ACTIONS if action not in (OUTCOME, *AT_ANY_TIME)])
 def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
     assert refused(simulate().play(), action, text="x") == (
         "The debate is over (concluded). Call fork_debate to try it otherwise, or get_verdict for the finding."
@@ -298,3 +300,55 @@ def test_limits_that_leave_no_room_are_said_to_leave_none(most: int, told: str, 
     effect = at.intervene("extend", rounds=rounds, limits={"max_calls": most})
     assert told in effect
     assert ("Resume" in effect) == (most == 7)
+
+
+class TestTags:
+    pytestmark = pytest.mark.requirement("N28")
+
+    def test_they_hold_until_they_are_taken_away(self) -> None:
+        at = simulate(build_setup(options={"tags": ["first"]}))
+        assert at.intervene("tag", text="billing, first, urgent") == (
+            "It is found under billing, urgent from now on."
+        )
+        held = [at.debate.tags]
+        assert at.intervene("untag", text="first\nurgent") == "It no longer has first, urgent."
+        assert at.play().debate.ended
+        held.append(at.debate.tags)
+        at.intervene("tag", text="later")
+        held.append(at.debate.tags)
+        assert held == [("first", "billing", "urgent"), ("billing",), ("billing", "later")]
+
+    def test_what_changes_nothing_is_not_recorded(self) -> None:
+        at = simulate(build_setup(options={"tags": ["billing"]}))
+        assert at.intervene("tag", text="billing") == "It has these tags already."
+        assert len(at.events) == 1
+
+    def test_a_tag_with_a_comma_can_be_taken_away(self) -> None:
+        at = simulate(build_setup(options={"tags": ["a, b"]}))
+        at.intervene("untag", text="a, b")
+        assert at.debate.tags == ()
+
+    def test_a_fork_begins_with_those_of_its_parent(self) -> None:
+        at = simulate().play()
+        at.intervene("tag", text="billing")
+        fork = at.fork(1)
+        assert fork.debate.tags == ("billing",)
+        assert fork.debate.interventions == ()
+
+    @pytest.mark.parametrize(
+        ("action", "text", "problem"),
+        [
+            ("tag", " , ", "Pass in `text` the tags"),
+            ("tag", "x" * 61, "A tag has"),
+            ("tag", ",".join(map(str, range(21))), "20 tags at most, and these would make 21"),
+            ("untag", "billing", "It has no tag 'billing'. It has no tags."),
+        ],
+    )
+    def test_what_is_no_tag_is_refused(self, action: str, text: str, problem: str) -> None:
+        with pytest.raises(InvalidRequestError, match=re.escape(problem)):
+            simulate().intervene(action, text=text)
+
+    def test_a_missing_one_is_told_beside_those_there_are(self) -> None:
+        at = simulate(build_setup(options={"tags": ["urgent"]}))
+        with pytest.raises(InvalidRequestError, match=r"no tag 'billing'\. Its tags: urgent"):
+            at.intervene("untag", text="urgent, billing")

@@ -55,6 +55,8 @@ def steer(action: str, **request: Any) -> Bodies:
             {"weights": [{"seat": "Ada", "weight": "2"}]},
             "Nobody here",
         ),
+        ("tag", {"text": "a, b"}, {"tags": ["a", " b"]}, "other consequences"),
+        ("tag", {"text": "a"}, {"tags": ["x" * 61]}, "A tag has 61"),
         ("threshold", {"threshold": "2/3"}, {"threshold": "4/6"}, "other consequences"),
         ("threshold", {"threshold": "2/3"}, {"threshold": "9e9"}, "no fraction above 0"),
         (

@@ -33,7 +33,9 @@ from server.debate.facts.interventions import (
     Challenged,
     NoteAdded,
     PositionsRevised,
+    Tagged,
     ThresholdChanged,
+    Untagged,
     WeightsChanged,
 )
 from server.debate.facts.state import Debate
@@ -135,7 +137,7 @@ def place_of(event: Answered) -> tuple[str, int]:
 
 
 def check_step(before: Debate, event: Event, after: Debate) -> None:
-    assert before.ended is None
+    assert before.ended is None or isinstance(event, Tagged | Untagged)
     if isinstance(event, PositionsFramed | DefaultPositionsUsed | PositionsRevised):
         assert not after.rounds
         fields = {"debaters", "labels", "framing"}

@@ -38,7 +38,9 @@ def play_opinion() -> list[Event]:
     intervene(at, "pause", reason="lunch")
     intervene(at, "resume").play()
     intervene(at, "outcome", to="none", reason="Nobody knows yet.")
-    return intervene(at, "outcome", to="Ada", reason="Żółć: it was bought.").events
+    intervene(at, "outcome", to="Ada", reason="Żółć: it was bought.")
+    intervene(at, "tag", text="bought, Żółć")
+    return intervene(at, "untag", text="bought").events
 
 
 def play_verdict() -> list[Event]:
