@@ -148,5 +148,5 @@ def test_error_texts_are_found_wherever_they_are_raised() -> None:
 
     assert all(found.values())
     assert "There is no question. Pass `question`: what to answer, in a sentence." in every
-    assert "The setting … (COUNTERPOINT_…): …." in every
+    assert "The settings file … cannot be read: …." in every
     assert not [text for text in every if "\n" in text]

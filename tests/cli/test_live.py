@@ -27,7 +27,7 @@ pytestmark = [
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux' list of children")
 
 STARTED = ("debate", "Is tea kinder?", "--no-framing", "--model")
-SLOW, ENDLESS = "scripted?delay=0.3", "scripted?delay=60"
+SLOW, ENDLESS = "scripted?delay=0.4", "scripted?delay=60"
 
 
 def find_id(program: TerminalProgram) -> str:
@@ -159,10 +159,10 @@ def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli) -> None:
 
 
 def test_a_debate_that_is_left_runs_to_its_end_without_paying_twice(database: str, cli: Cli) -> None:
-    with open_terminal(*STARTED, SLOW, database=database) as program:
+    with open_terminal(*STARTED, "scripted?delay=0.8", database=database) as program:
         program.wait_for("[opening]", "q leave it running")
         program.send("squeeze")  # a paste
-        program.wait_for("q leave it running")
+        program.wait_for("[rebuttal]", "q leave it running")  # it was read
         program.send("qq")
         assert program.wait() == 0
         assert program.is_restored

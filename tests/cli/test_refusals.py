@@ -21,7 +21,6 @@ INVALID_OPTIONS = [  # of `debate`
     (f"Tabs? --document {sys.executable}", "is no text in UTF-8, and no PDF"),
     (f"Tabs? --instructions {'x' * 8001}", "instructions"),
     ("Tabs? --continue x", "leave out question"),
-    ("--continue x --judge-model scripted", "leave out --judge-model"),
     ("--continue x --rounds 3", "leave out --rounds"),
     ("Tabs? --nonsense", "--nonsense"),
     ("Tabs? --moderator sleeps", "'opens', 'closes', 'both'"),

@@ -62,10 +62,15 @@ class Keyboard:
         set_mode(self.descriptor, self.mode)
 
     def take_keys(self) -> None:
+        import termios  # noqa: PLC0415
         import tty  # noqa: PLC0415
 
-        with suppress(OSError):
+        with suppress(OSError, termios.error):
             tty.setcbreak(self.descriptor)
+            mode = termios.tcgetattr(self.descriptor)
+            # A read never waits: Ctrl-C drops what was typed before it, also when that was said to be there.
+            mode[6][termios.VMIN] = mode[6][termios.VTIME] = 0
+            termios.tcsetattr(self.descriptor, termios.TCSANOW, mode)
 
     def stop(self, number: int, _: FrameType | None) -> None:
         """Ctrl-Z: give the terminal back as it was, and stop."""
@@ -91,9 +96,20 @@ class Keyboard:
                 piece = os.read(self.descriptor, 4096)
             except OSError:  # it is gone
                 return
-            if not piece:
+            if piece:
+                yield parse_keys(decoder.decode(piece))
+            elif not self.is_open:
                 return
-            yield parse_keys(decoder.decode(piece))
+
+    @property
+    def is_open(self) -> bool:
+        import termios  # noqa: PLC0415
+
+        try:
+            termios.tcgetattr(self.descriptor)
+        except (OSError, termios.error):
+            return False
+        return True
 
 
 def set_mode(descriptor: int, mode: list[Any]) -> None:

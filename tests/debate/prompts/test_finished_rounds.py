@@ -23,7 +23,7 @@ def versions(events: list[Event]) -> list[Debate]:
 
 
 def prompts(debate: Debate) -> list[Prompt]:
-    return [render(debate, call) for call in acceptable_calls(debate)]
+    return [render(debate, call) for call in acceptable_calls(debate) if call.task != "measurement"]
 
 
 @pytest.mark.parametrize("events", STREAMS, ids=[f"{name}-{stream}" for name, stream, _ in golden()])

@@ -15,6 +15,11 @@ from time import monotonic
 import pyte
 
 PATIENCE = 5  # seconds without a sign of life
+SIZES = (
+    "COLUMNS",
+    "LINES",
+)  # which processes of pytest-xdist have: they would count more than the terminal's
+PIECE = 2048  # bytes: a screen that is soon replaced is seen, too, also by a reader that comes late
 MOST_PATIENCE = 20  # seconds in all: a program starts in two or three where others use the machine
 
 
@@ -30,7 +35,8 @@ class TerminalProgram:
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            os.execvpe(command[0], command, {**os.environ, **environ})  # noqa: S606  (a pty needs it)
+            own = {name: value for name, value in os.environ.items() if name not in SIZES}
+            os.execvpe(command[0], command, {**own, **environ})  # noqa: S606  (a pty needs it)
         self.resize(columns, lines)
 
     def resize(self, columns: int, lines: int) -> None:
@@ -46,7 +52,7 @@ class TerminalProgram:
         if not select.select([self.terminal], [], [], seconds)[0]:
             return True
         try:
-            piece = os.read(self.terminal, 65536)
+            piece = os.read(self.terminal, PIECE)
         except OSError:  # how Linux says that the other end is closed
             return False
         self.written += piece
@@ -71,11 +77,13 @@ class TerminalProgram:
     def wait_for(self, *texts: str) -> str:
         """The screen when it shows all of these."""
         until = monotonic() + MOST_PATIENCE
-        while missing := [text for text in texts if text not in self.shown]:
-            is_open = self.read(0.05)
+        is_open, shown = True, self.shown
+        while missing := [text for text in texts if text not in shown]:
             is_waiting = is_open and monotonic() < min(until, self.heard_at + PATIENCE)
-            assert is_waiting or all(text in self.shown for text in texts), f"{missing} not in:\n{self.whole}"
-        return self.shown
+            assert is_waiting, f"{missing} not in:\n{self.whole}"
+            is_open = self.read(0.05)
+            shown = self.shown
+        return shown
 
     def wait(self) -> int:
         """Its exit code."""
