@@ -197,10 +197,10 @@ class Webhook(ConfigModel):
 
 class InterventionAction(ConfigModel):
     action: Annotated[str, one_of("action", HOOK_ACTIONS)]
-    """One of `pause`, `resume`, `inject`, `challenge`, `instruct`, `conclude`."""
+    """One of `pause`, `resume`, `inject`, `challenge`, `instruct`, `conclude`, `tag`, `untag`."""
 
     text: Annotated[Template, Field(max_length=MAX_NOTE_LENGTH)] = ""
-    """The note to inject, or the challenge, with placeholders."""
+    """The note to inject, the challenge, or the tags, with placeholders."""
 
     to: Template = ""
     """The debater to address, with placeholders. Default: all."""
