@@ -291,8 +291,12 @@ class Journal(Ledger, Deletion, Protocol):
         With `after` -1 the list is empty. Positions grow with every append. Cheap enough for polling.
         """
 
-    def watch_changes(self, listener: Callable[[Collection[str]], None]) -> AbstractContextManager[None]:
+    def watch_changes(
+        self, listener: Callable[[Collection[str]], None], stream: str = ""
+    ) -> AbstractContextManager[None]:
         """While this is open, call `listener` with the streams that another process has just written to.
+
+        With `stream` only where that may be among them.
 
         A hint, which a database may not be able to give, and which may be lost: polling tells all. No names stand for
         too many.

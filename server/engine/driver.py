@@ -5,7 +5,7 @@ another process has the lease, it waits, follows what that process records, and 
 gone.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 
 import anyio
@@ -188,10 +188,6 @@ class DebateDriver:
                 latest = reached
                 changed.set()
 
-        def note(debate_ids: Collection[str]) -> None:
-            if not debate_ids or snapshot.id in debate_ids:
-                changed.set()
-
         self.store.listeners.append(update)
         try:
             while True:
@@ -199,8 +195,7 @@ class DebateDriver:
                 yield shown
                 while latest is shown and not shown.debate.ended:
                     changed = anyio.Event()
-                    with self.store.journal.watch_changes(note), anyio.move_on_after(POLL_INTERVAL):
-                        await changed.wait()
+                    await self.wait_for_change(snapshot.id, changed)
                     if latest is shown:
                         self.store.check_presence()
                         await self.store.refresh(shown)  # calls `update` if another process has written
@@ -225,13 +220,9 @@ class DebateDriver:
                 snapshot = await self.store.refresh(snapshot)
         return snapshot
 
-    async def wait_for_change(self, debate_id: str) -> None:
-        """Wait until another process may have written to a debate: for a poll's interval, or a hint before it."""
-        changed = anyio.Event()
-
-        def note(debate_ids: Collection[str]) -> None:
-            if not debate_ids or debate_id in debate_ids:
-                changed.set()
-
-        with self.store.journal.watch_changes(note), anyio.move_on_after(POLL_INTERVAL):
+    async def wait_for_change(self, debate_id: str, changed: anyio.Event | None = None) -> None:
+        """Wait until another process may have written to a debate: for a poll's interval, a hint, or this event."""
+        changed = changed or anyio.Event()
+        hints = self.store.journal.watch_changes(lambda _debate_ids: changed.set(), debate_id)
+        with hints, anyio.move_on_after(POLL_INTERVAL):
             await changed.wait()

@@ -24,7 +24,7 @@ class Feed:
     def __init__(self, database: Database) -> None:
         self._db = database
         self._own = secrets.token_hex(6)  # what this process tells is no news to it
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[Listener, str]] = []
         self._pending: set[str] = set()
         self._telling: asyncio.Task[None] | None = None
         self._hearing: asyncio.Task[None] | None = None
@@ -44,15 +44,15 @@ class Feed:
                 await self._db.fetch("select pg_notify($1, $2)", CHANNEL, payload)
 
     @contextmanager
-    def watch(self, listener: Listener) -> Iterator[None]:
-        """Call `listener` while this is open."""
-        self._listeners.append(listener)
+    def watch(self, listener: Listener, stream: str = "") -> Iterator[None]:
+        """Call `listener` while this is open. `stream`: only for what may be of this one."""
+        self._listeners.append((listener, stream))
         if self._hearing is None:
             self._hearing = asyncio.create_task(self._hear(), name="feed")
         try:
             yield
         finally:
-            self._listeners.remove(listener)
+            self._listeners.remove((listener, stream))
 
     async def _hear(self) -> None:
         """Listen, on a connection of its own, until it is cancelled."""
@@ -72,8 +72,9 @@ class Feed:
     def _receive(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
         own, *streams = payload.split("\n")
         if own != self._own:
-            for listener in tuple(self._listeners):
-                listener(streams)
+            for listener, stream in tuple(self._listeners):
+                if not (stream and streams) or stream in streams:
+                    listener(streams)
 
     async def close(self) -> None:
         """Finish telling, and stop listening."""

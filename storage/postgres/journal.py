@@ -122,8 +122,8 @@ class PostgresJournal(
             self._tokenizer.close()
             await self._db.close()
 
-    def watch_changes(self, listener: Listener) -> AbstractContextManager[None]:
-        return self._feed.watch(listener)
+    def watch_changes(self, listener: Listener, stream: str = "") -> AbstractContextManager[None]:
+        return self._feed.watch(listener, stream)
 
     # Appending
 

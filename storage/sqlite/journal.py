@@ -209,7 +209,11 @@ class SqliteJournal(
             self._tokenizer.close()
             await self._db.close()
 
-    def watch_changes(self, listener: Callable[[Collection[str]], None]) -> AbstractContextManager[None]:  # noqa: ARG002
+    def watch_changes(
+        self,
+        listener: Callable[[Collection[str]], None],  # noqa: ARG002
+        stream: str = "",  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
         """A file tells nobody."""
         return nullcontext()
 

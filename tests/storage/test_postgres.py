@@ -256,6 +256,15 @@ class TestFeed:
                 await self.wait_for(heard, "begun", "restored")
             assert "mine" not in heard
 
+    async def test_who_watches_one_stream_hears_nothing_of_others(self, postgres_database: str) -> None:
+        every, own = list[str](), list[str]()
+        async with opened(postgres_database) as one, opened(postgres_database) as two:
+            with one.watch_changes(every.extend), one.watch_changes(own.extend, "own"):
+                await self.write_until_heard(two, every)
+                assert own == []
+                await append_entries(two, "own", 0, {})
+                await self.wait_for(own, "own")
+
     async def test_it_is_heard_again_after_the_way_was_cut(
         self, postgres_database: str, postgres_server: Server
     ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE
+from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE, parse_tombstone
 from storage.journal import DamagedStreamError, Entry, StorageError
 from tests.contract.journal_helpers import append_entries, open_journal
 
@@ -164,3 +164,10 @@ def test_a_file_that_was_cut_short_is_reported_in_plain_words() -> None:
     content, _ = original()
     with pytest.raises(StorageError, match="is damaged, restore it from a backup"):
         read_after(content[: len(content) // 8192 * 4096])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3", "{}", b"\xff", '{"seq": 0}', '{"seq": 0, "body": {"kind": "deleted"}}', "[" * 100_000]
+)
+def test_what_stands_in_the_place_of_a_tombstone_and_is_none_is_not_read_as_one(text: str | bytes) -> None:
+    assert parse_tombstone("s", text) is None

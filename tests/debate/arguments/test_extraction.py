@@ -9,7 +9,7 @@ from server.debate.arguments.citations import find_citations
 from server.debate.arguments.extraction import MAX_CLAIMS, list_unread_rounds
 from server.debate.arguments.graph import build_graph
 from server.debate.arguments.points import MAX_POINTS, format_id, list_points
-from server.debate.facts.answers import Claim, ClaimLink, Extracted
+from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.prompts.render import render
@@ -19,7 +19,7 @@ from server.debate.rules.budget import count_expected_answers, count_round_calls
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.events import build_event_row, is_hidden
 from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_analysis, build_round, list_tasks
+from server.debate.views.rounds import build_analysis, build_round, describe_reading, list_tasks
 from server.debate.views.verdict import build_verdict
 from tests.support import simulation
 
@@ -437,3 +437,11 @@ class TestSeat:
         with pytest.raises(InvalidRequestError, match=r"options\.claims=extracted"):
             simulation.build_setup(options={"analyst": "vendor/x"})
         assert simulation.build_setup().analyst is None
+
+
+def test_what_an_analyst_read_is_told_apart_from_what_an_observer_alleges() -> None:
+    at = extract(claim("Costs doubled in 2024"), observer=True).play()
+    read = [event for event in at.events if isinstance(event, Extracted | Observed)]
+    told = dict(describe_reading(at.debate, event) for event in read)
+    assert told.keys() == {"Analyst", "Observer"}
+    assert "So: Costs doubled in 2024" in told["Analyst"]

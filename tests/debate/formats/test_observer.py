@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.recorded.rhetoric_cases import CASES, Case
-from server.debate.ballots.rhetoric import list_marks
+from server.debate.ballots.rhetoric import list_contestable, list_marks
 from server.debate.commands.requests import ObserverInput
 from server.debate.facts.answers import Mark, Observed, Span
 from server.debate.facts.errors import InvalidRequestError
@@ -262,6 +262,12 @@ class TestContests:
             simulation.render_prompt_text(p) for call, p in at.calls_made if call.task == "judgment"
         ]
         assert "B contests it:\n> I spoke of his record." in first
+
+    def test_it_is_no_longer_open_when_the_next_turn_was_made(self) -> None:
+        at = self.contested().play_to_round(2)
+        assert len(list_contestable(at.debate, "Ada")) == 1
+        at.play_through_round(2)
+        assert list_contestable(at.debate, "Ada") == ()
 
     def test_it_is_put_to_the_accused_once(self) -> None:
         at = observe({**TURNS, "later": "More."}, AGAINST_BOB, rounds=3).play()

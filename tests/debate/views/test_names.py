@@ -9,6 +9,7 @@ import pytest
 from server.debate.commands.open import open_debate
 from server.debate.facts.events import Lookup, Opened, Recorded, Researched, Synthesized
 from server.debate.facts.interventions import Challenged, NoteAdded
+from server.debate.facts.labels import locate_labels, name_sides, side_labels
 from server.debate.replies.extract import build_failure
 from server.debate.rules.decide import Call
 from server.debate.views.catalog import ALL_VIEWS, View, ViewSource
@@ -230,3 +231,14 @@ def test_an_entry_that_is_named_is_still_the_entry_it_was() -> None:
         assert named.model_dump(exclude=set(MODEL_TEXTS.get(type(named), ()))) == entry.event.model_dump(
             exclude=set(MODEL_TEXTS.get(type(named), ()))
         )
+
+
+def test_a_page_is_told_where_names_stand_in_place_of_labels() -> None:
+    debate = simulate(open_with_code_words()).debate
+    label = side_labels(debate, 1)["Ben"]
+    text = f"I answer {label}: no, {label}."
+
+    places = locate_labels(debate, text)
+
+    assert [(text[start:end], name) for start, end, name in places] == [(label, "Ben"), (label, "Ben")]
+    assert name_sides(debate, text) == "I answer Ben: no, Ben."
