@@ -273,9 +273,10 @@ async def test_an_intervention_that_was_not_noted_is_made_once(database: str, lo
     run_raw(
         database,
         "insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts) "
-        "values (?, 'add', 0, ?, 1, 1, 'debate_start', 0, 0)",
+        "values (?, 'add', 0, ?, 1, 1, 'debate_start', ?, 0)",
         unnoted,
         snapshot.id,
+        manager.clock().timestamp(),
     )
     async with open_hooks(database, *hooks) as manager:
         pass

@@ -13,7 +13,7 @@ from tests.support.postgres import find_programs
 WITHOUT_TRIGGERS = "set session_replication_role = replica; set search_path = counterpoint"
 
 
-def run_raw(database: str, statement: str, *values: str | int) -> list[Any]:
+def run_raw(database: str, statement: str, *values: str | float) -> list[Any]:
     """Run a statement with a "?" for each value. Returns its rows, texts only from PostgreSQL."""
     if is_address(database):
         return run_psql(database, statement, *values)
@@ -23,7 +23,7 @@ def run_raw(database: str, statement: str, *values: str | int) -> list[Any]:
         return raw.execute(statement, values).fetchall()
 
 
-def run_psql(address: str, statement: str, *values: str | int) -> list[Any]:
+def run_psql(address: str, statement: str, *values: str | float) -> list[Any]:
     programs, numbers = find_programs(), count()
     assert programs
     quoted = [str(value).replace("'", "''") for value in values]
