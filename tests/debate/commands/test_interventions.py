@@ -318,6 +318,16 @@ class TestTags:
         held.append(at.debate.tags)
         assert held == [("first", "billing", "urgent"), ("billing",), ("billing", "later")]
 
+    def test_the_log_says_which(self) -> None:
+        at = simulate()
+        at.intervene("tag", text="billing, urgent")
+        at.intervene("untag", text="urgent")
+        made = build_interventions(at.stored())["log"]
+        assert [(row["action"], row["text"]) for row in made] == [
+            ("tag", "billing, urgent"),
+            ("untag", "urgent"),
+        ]
+
     def test_what_changes_nothing_is_not_recorded(self) -> None:
         at = simulate(build_setup(options={"tags": ["billing"]}))
         assert at.intervene("tag", text="billing") == "It has these tags already."
