@@ -17,7 +17,7 @@ from server.debate.facts.events import Ended, Paused, Resumed
 from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
 from server.debate.views.events import build_interventions
-from server.debate.views.markdown import render_transcript
+from server.debate.views.markdown import build_search_text, render_transcript
 from server.debate.views.state import status_reason
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
@@ -327,6 +327,11 @@ class TestTags:
             ("tag", "billing, urgent"),
             ("untag", "urgent"),
         ]
+
+    def test_a_search_finds_the_debate_by_them(self) -> None:
+        at = simulate()
+        at.intervene("tag", text="billing")
+        assert "billing" in build_search_text(at.debate, at.events)
 
     def test_what_changes_nothing_is_not_recorded(self) -> None:
         at = simulate(build_setup(options={"tags": ["billing"]}))
