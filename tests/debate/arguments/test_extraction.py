@@ -5,73 +5,30 @@ from typing import Any
 import pytest
 
 from server.debate.analysis.claims import build_graph_data, draw
-from server.debate.arguments.citations import find_citations
 from server.debate.arguments.extraction import MAX_CLAIMS, list_unread_rounds
 from server.debate.arguments.graph import build_graph
-from server.debate.arguments.points import MAX_POINTS, format_id, list_points
-from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
+from server.debate.arguments.points import MAX_POINTS, list_points
+from server.debate.facts.answers import ClaimLink
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.prompts.render import render
-from server.debate.records.verify import verify_record
 from server.debate.replies.extract import Reply
-from server.debate.rules.budget import count_expected_answers, count_round_calls
-from server.debate.rules.transitions import IllegalEvent, apply, replay
-from server.debate.views.events import build_event_row, is_hidden
 from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_analysis, build_round, describe_reading, list_tasks
+from server.debate.views.rounds import build_analysis, list_tasks
 from server.debate.views.verdict import build_verdict
 from tests.support import simulation
+from tests.support.analyst_debates import (
+    DOUBLED,
+    FREE,
+    NOT_DOUBLED,
+    TEAM,
+    TURNS,
+    build_claim,
+    build_link,
+    extract,
+    list_ids,
+    list_links,
+)
 
 pytestmark = pytest.mark.requirement("D12", "D15")
-
-BOB, ADA = ("Bob", "wait"), ("Ada", "rewrite it")
-TEAM = [{"name": name, "stance": stance} for name, stance in (BOB, ADA)]
-TURNS = {
-    "Bob": "Well. Costs doubled in 2024, says the audit. It may fail. Waiting is free.",
-    "Ada": "[1] Costs did not double. [attacks A 1.1]\n[2 value] Speed matters most.",
-    "later": "Nothing new.",
-}
-
-
-def claim(words: str, speaker: str = "A", **fields: Any) -> dict[str, Any]:
-    usual = {"speaker": speaker, "words": words, "claim": f"So: {words}", "kind": "fact", "evidence": None}
-    return usual | {"links": [], "same_as": []} | fields
-
-
-def link(relation: str, to: Any) -> dict[str, Any]:
-    return {"relation": relation, "to": to}
-
-
-def extract(
-    *claims: Any, turns: dict[str, str] = TURNS, rounds: int = 1, more: Any = None, **options: Any
-) -> simulation.DebateSimulation:
-    """A debate of Bob (A), then Ada (B), of whose round 1 the analyst says this."""
-    opened = simulation.build_setup(
-        format="verdict", debaters=TEAM, max_rounds=rounds, options={"claims": "extracted", **options}
-    )
-    found = {"claims": list(claims), "left_out": []} | (more or {})
-    script = simulation.task_script(
-        {
-            "argument": lambda call: turns[call.seat] if call.round == 1 else turns["later"],
-            "extraction": lambda call: found if call.round == 1 else {"claims": []},
-        }
-    )
-    return simulation.simulate(opened, script)
-
-
-def ids(at: simulation.DebateSimulation) -> list[str]:
-    return [format_id(cited, cited.seat) for cited in list_points(at.debate)]
-
-
-def links(at: simulation.DebateSimulation, seat: str, point: int) -> list[str]:
-    found = find_citations(at.debate)[Citation(seat=seat, round=1, point=point)].links
-    return [f"{one.relation} {format_id(one.target, one.target.seat)}" for one in found]
-
-
-DOUBLED = claim("Costs doubled in 2024", evidence="the audit")
-FREE = claim("Waiting is free", kind="value")
-NOT_DOUBLED = claim("Costs did not double", "B", links=[link("attacks", "#1")])
 
 
 class TestReading:
@@ -91,13 +48,13 @@ class TestReading:
     @pytest.mark.parametrize(
         "wrong",
         [
-            claim("Costs tripled in 2024"),
-            claim("Costs doubled in 2025"),
-            claim("Costs doubled in 2024", "B"),
-            claim("Costs doubled in 2024", "Cleo"),
-            claim("Costs doubled in 2024", claim=""),
-            claim(""),
-            claim("ell. Costs d"),
+            build_claim("Costs tripled in 2024"),
+            build_claim("Costs doubled in 2025"),
+            build_claim("Costs doubled in 2024", "B"),
+            build_claim("Costs doubled in 2024", "Cleo"),
+            build_claim("Costs doubled in 2024", claim=""),
+            build_claim(""),
+            build_claim("ell. Costs d"),
             {"words": ["Costs doubled in 2024"], "speaker": 7},
             "Costs doubled in 2024",
             None,
@@ -139,32 +96,37 @@ class TestReading:
         assert read.same_as == (Citation(seat="Bob", round=1, point=1),)
 
     def test_a_row_that_is_there_twice_is_one_claim_with_the_links_of_both(self) -> None:
-        again = claim("Costs did not double", "B", same_as=["#2"])
+        again = build_claim("Costs did not double", "B", same_as=["#2"])
         at = extract(DOUBLED, FREE, NOT_DOUBLED, again).play()
         assert len(at.debate.extractions[0].claims) == 3
-        assert links(at, "Ada", 1) == ["attacks Bob 1.1", "same_as Bob 1.2"]
+        assert list_links(at, "Ada", 1) == ["attacks Bob 1.1", "same_as Bob 1.2"]
 
     def test_no_more_claims_than_a_limit_are_kept(self) -> None:
         turn = " ".join(f"Claim{n:04} holds." for n in range(MAX_CLAIMS + 9))
-        rows = [claim(f"Claim{n:04} holds") for n in range(MAX_CLAIMS + 9)]
-        at = extract(*rows, turns=TURNS | {"Bob": turn}, more={"left_out": [claim("Claim0001 holds")]}).play()
+        rows = [build_claim(f"Claim{n:04} holds") for n in range(MAX_CLAIMS + 9)]
+        at = extract(
+            *rows, turns=TURNS | {"Bob": turn}, more={"left_out": [build_claim("Claim0001 holds")]}
+        ).play()
         (extracted,) = at.debate.extractions
         assert (len(extracted.claims), extracted.dropped, extracted.left_out) == (MAX_CLAIMS, 9, ())
-        assert ids(at).count(f"Bob 1.{MAX_POINTS}") == 1
-        assert f"Bob 1.{MAX_POINTS + 1}" not in ids(at)
+        assert list_ids(at).count(f"Bob 1.{MAX_POINTS}") == 1
+        assert f"Bob 1.{MAX_POINTS + 1}" not in list_ids(at)
 
 
 class TestPoints:
     def test_a_turn_without_numbers_has_a_point_for_each_claim(self) -> None:
         at = extract(FREE, DOUBLED).play()
-        assert ids(at) == ["Bob 1.1", "Bob 1.2", "Ada 1.1", "Ada 1.2"]
+        assert list_ids(at) == ["Bob 1.1", "Bob 1.2", "Ada 1.1", "Ada 1.2"]
         first, second, *_ = list_points(at.debate).values()
         assert first.text == "Well. Costs doubled in 2024, says the audit. It may fail."
         assert second.text == "Waiting is free."
         assert (first.kind, second.kind) == ("fact", "value")
 
     def test_the_numbers_of_a_debater_stay_what_they_are(self) -> None:
-        rows = [claim("Speed matters", "B", kind="forecast"), claim("Costs did not", "B", kind="forecast")]
+        rows = [
+            build_claim("Speed matters", "B", kind="forecast"),
+            build_claim("Costs did not", "B", kind="forecast"),
+        ]
         at = extract(*rows).play()
         points = [point for point in list_points(at.debate).values() if point.id.seat == "Ada"]
         assert [(point.id.point, point.kind) for point in points] == [(1, "forecast"), (2, "value")]
@@ -183,14 +145,17 @@ class TestPoints:
             assert "analyst" not in text.lower()
 
     def test_points_stay_the_debaters_own_where_nothing_was_found(self) -> None:
-        assert ids(extract().play()) == ["Bob 1.1", "Ada 1.1", "Ada 1.2"]
+        assert list_ids(extract().play()) == ["Bob 1.1", "Ada 1.1", "Ada 1.2"]
 
     def test_a_message_stays_one_point(self) -> None:
         opened = simulation.build_setup(
             debaters=TEAM, options={"phases": ["cross_examination", "verdict"], "claims": "extracted"}
         )
         asked = {"to": "B", "kind": "question", "text": "Is it so? It costs much. It takes long."}
-        rows = [claim("It costs much", claim="It costs."), claim("It takes long", claim="It takes.")]
+        rows = [
+            build_claim("It costs much", claim="It costs."),
+            build_claim("It takes long", claim="It takes."),
+        ]
         script = simulation.task_script(
             {
                 "message": lambda call: asked if call.seat == "Bob" else asked | {"to": "A"},
@@ -205,10 +170,13 @@ class TestPoints:
 class TestLinks:
     def test_links_of_the_analyst_and_of_the_debater_are_one_graph(self) -> None:
         at = extract(
-            DOUBLED, FREE, NOT_DOUBLED, claim("Speed matters", "B", links=[link("undercuts", "#2")])
+            DOUBLED,
+            FREE,
+            NOT_DOUBLED,
+            build_claim("Speed matters", "B", links=[build_link("undercuts", "#2")]),
         ).play()
-        assert links(at, "Ada", 1) == ["attacks Bob 1.1"]
-        assert links(at, "Ada", 2) == ["undercuts Bob 1.2"]
+        assert list_links(at, "Ada", 1) == ["attacks Bob 1.1"]
+        assert list_links(at, "Ada", 2) == ["undercuts Bob 1.2"]
         rows = {row["id"]: row for row in build_graph_data(at.debate)["points"]}
         assert rows["Bob 1.1"]["claims"][0] == {
             "wording": "So: Costs doubled in 2024",
@@ -232,16 +200,18 @@ class TestLinks:
     def test_the_debaters_own_word_counts_before_the_analysts(
         self, written: str, read: str, counts: str
     ) -> None:
-        row = claim("No", "B", claim="No.", links=[link(read, "A 1.1")] if read else [])
+        row = build_claim("No", "B", claim="No.", links=[build_link(read, "A 1.1")] if read else [])
         at = extract(row | {"words": "Never ever"}, turns=TURNS | {"Ada": f"Never ever. {written}"}).play()
-        assert links(at, "Ada", 1) == [f"{counts} Bob 1.1"]
+        assert list_links(at, "Ada", 1) == [f"{counts} Bob 1.1"]
 
     @pytest.mark.parametrize(
         "to", ["B 1.1", "#3", "#9", "A 1.9", "A 2.1", "", None, ["#1"], {"a": 1}, "Cleo 1.1", "B 1.2"]
     )
     def test_a_reference_to_nothing_or_to_what_was_not_read_is_dropped_and_counted(self, to: Any) -> None:
         at = extract(
-            FREE, claim("Costs doubled", links=[link("attacks", to)]), claim("Speed matters", "B")
+            FREE,
+            build_claim("Costs doubled", links=[build_link("attacks", to)]),
+            build_claim("Speed matters", "B"),
         ).play()
         (extracted,) = at.debate.extractions
         assert extracted.claims[1].links == ()
@@ -249,12 +219,14 @@ class TestLinks:
 
     @pytest.mark.parametrize("bad", ["attacks A 1.1", {"relation": "likes", "to": "#1"}, {"to": "#1"}, None])
     def test_a_link_that_says_nothing_is_dropped_and_counted(self, bad: Any) -> None:
-        (extracted,) = extract(DOUBLED, claim("Speed matters", "B", links=[bad])).play().debate.extractions
+        (extracted,) = (
+            extract(DOUBLED, build_claim("Speed matters", "B", links=[bad])).play().debate.extractions
+        )
         assert (extracted.claims[1].links, extracted.unknown) == ((), 1)
 
     def test_turns_written_together_answer_nothing_of_each_other_and_may_claim_the_same(self) -> None:
         opened = simulation.build_setup(debaters=TEAM, options={"claims": "extracted"})
-        rows = [DOUBLED, NOT_DOUBLED | {"same_as": ["#1"], "links": [link("supports", "#1")]}]
+        rows = [DOUBLED, NOT_DOUBLED | {"same_as": ["#1"], "links": [build_link("supports", "#1")]}]
         script = simulation.task_script(
             {"argument": lambda call: TURNS[call.seat], "extraction": lambda _: {"claims": rows}}
         )
@@ -262,13 +234,13 @@ class TestLinks:
         (extracted,) = at.debate.extractions
         assert (extracted.claims[1].links, extracted.unknown) == ((), 1)
         assert extracted.claims[1].same_as == (Citation(seat="Bob", round=1, point=1),)
-        assert "same_as Bob 1.1" in links(at, "Ada", 1)
+        assert "same_as Bob 1.1" in list_links(at, "Ada", 1)
         (agreed,) = build_graph(at.debate).find_agreement().items()
         assert agreed == (Citation(seat="Bob", round=1, point=1), ["Ada"])
 
     def test_what_two_sides_claim_is_common_ground(self) -> None:
         turns = TURNS | {"Ada": "The bill is twice what it was. Speed matters."}
-        at = extract(DOUBLED, claim("The bill is twice", "B", same_as=["#1"]), turns=turns).play()
+        at = extract(DOUBLED, build_claim("The bill is twice", "B", same_as=["#1"]), turns=turns).play()
         assert build_verdict(at.debate).claims.common_ground == [
             '[Bob 1.1] "Well. Costs doubled in 2024, says the audit. It may fail. Waiting is free." (accepted by Ada)'
         ]
@@ -295,7 +267,7 @@ class TestFailure:
         assert "The analyst did not read round 1: the points there are the debaters' own." in (
             build_verdict(at.debate).cautions
         )
-        assert ids(at) == ["Bob 1.1", "Ada 1.1", "Ada 1.2"]
+        assert list_ids(at) == ["Bob 1.1", "Ada 1.1", "Ada 1.2"]
         assert build_analysis(at.debate)["extraction"]["unread_rounds"] == [1]
 
     def test_a_model_too_small_reads_nothing_and_that_is_said(self) -> None:
@@ -315,133 +287,3 @@ class TestFailure:
     def test_the_round_under_way_is_not_unread_yet(self) -> None:
         at = extract().play(until=lambda debate: len(debate.turns) == 1)
         assert list_unread_rounds(at.debate) == []
-
-
-class TestRecord:
-    def play(self) -> simulation.DebateSimulation:
-        left = {"left_out": [{"speaker": "Bob", "words": "It may fail", "why": "Which?"}]}
-        named = [
-            row | {"speaker": {"A": "Bob", "B": "Ada"}[row["speaker"]]}
-            for row in (DOUBLED, FREE, NOT_DOUBLED)
-        ]
-        at = extract(*named, rounds=2, more=left)
-        return simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
-
-    def test_it_can_be_verified_forked_and_replayed(self) -> None:
-        at = self.play()
-        verify_record(at.log, range(len(at.log)))
-        assert replay(at.events) == at.debate
-        forked = at.fork(1, at.script)
-        assert forked.debate.extractions[0].claims == at.debate.extractions[0].claims
-        assert ids(forked.play()) == ids(at)
-
-    def test_a_record_whose_words_or_links_are_wrong_is_refused(self) -> None:
-        at = extract(DOUBLED, FREE, NOT_DOUBLED, rounds=2).play()
-        index = next(i for i, event in enumerate(at.events) if isinstance(event, Extracted))
-        before, event = replay(at.events[:index]), at.events[index]
-        assert isinstance(event, Extracted)
-        one, two, three = event.claims
-
-        def spoil(claim: Claim, **changes: Any) -> Claim:
-            return claim.model_copy(update=changes)
-
-        def to(seat: str, point: int) -> Citation:
-            return Citation(seat=seat, round=1, point=point)
-
-        for wrong, why in (
-            ([spoil(one, said=one.said.model_copy(update={"end": one.said.end - 1}))], "not in the turn"),
-            ([spoil(one, said=one.said.model_copy(update={"seat": "Ada"}))], "not in the turn"),
-            ([spoil(one, said=one.said.model_copy(update={"start": 3, "end": 3, "quote": ""}))], "not in"),
-            ([spoil(one, links=(ClaimLink(relation="attacks", to=to("Ada", 1)),)), three], "had not read"),
-            ([spoil(one, links=(ClaimLink(relation="attacks", to=to("Bob", 1)),))], "had not read"),
-            ([spoil(one, links=(ClaimLink(relation="attacks", to=to("Bob", 7)),))], "had not read"),
-            ([spoil(one, same_as=(to("Bob", 1),))], "had not read"),
-            ([spoil(one, same_as=(to("Ada", 7),))], "had not read"),
-            ([spoil(one, wording=str(n)) for n in range(MAX_CLAIMS + 1)], "too many"),
-        ):
-            with pytest.raises(IllegalEvent, match=why):
-                apply(before, event.model_copy(update={"claims": tuple(wrong)}))
-        later = max(i for i, made in enumerate(at.events) if isinstance(made, Extracted))
-        with pytest.raises(IllegalEvent, match="another round"):
-            apply(replay(at.events[:later]), at.events[later].model_copy(update={"claims": (two,)}))
-
-    def test_a_retracted_turn_takes_its_claims_with_it(self) -> None:
-        at = extract(DOUBLED, NOT_DOUBLED, rounds=2).play_to_round(2)
-        at.intervene("retract", to="Bob", round=1)
-        assert [row["id"] for row in build_graph_data(at.debate)["points"]] == ["Ada 1.1", "Ada 1.2"]
-        assert [row["point"] for row in build_round(at.debate, 1)["claims"]] == ["Ada 1.1"]
-
-    def test_people_read_it_with_names(self) -> None:
-        turns = TURNS | {"Ada": "As A 1.1 says, A is wrong. Speed matters."}
-        row = claim(
-            "A is wrong", "B", claim="A is wrong, says B.", evidence="A", links=[link("attacks", "#1")]
-        )
-        at = extract(DOUBLED, row, turns=turns).play()
-        shown = build_round(at.debate, 1)["claims"][1]
-        assert (shown["point"], shown["according_to"]) == ("Ada 1.1", "analyst")
-        assert "[Ada 1.1]" in render_transcript(at.debate, at.log)
-        assert "attacks [Bob 1.1]" in render_transcript(at.debate, at.log)
-
-    @pytest.mark.parametrize("hidden", ["analyst", "debaters"])
-    def test_clients_do_not_see_what_is_hidden_from_them(self, hidden: str) -> None:
-        at = extract(DOUBLED, visibility={"hide_from_client": [hidden]}).play()
-        assert build_round(at.debate, 1)["claims"] == []
-        assert "extraction" not in build_analysis(at.debate)
-        assert "So: " not in render_transcript(at.debate, at.log)
-        assert "So: " not in str(build_graph_data(at.debate))
-        (entry,) = [entry for entry in at.log if isinstance(entry.event, Extracted)]
-        row = build_event_row(at.debate, entry, is_hidden=is_hidden(at.debate, entry.event))
-        assert "claims" not in row
-        assert row["names"] == ["claims"]
-
-
-class TestSeat:
-    def test_the_analyst_is_asked_with_the_other_readers_once_a_round(self) -> None:
-        at = extract(DOUBLED, rounds=2, referee=True, observer=True).play_to_round(1)
-        tasks: list[list[str]] = []
-        while at.debate.round == 1:
-            tasks.append([call.task for call in at.pending_calls()])
-            at.step()
-        assert ["audit", "observation", "extraction"] in tasks
-        at.play()
-        assert [one.round for one in at.debate.extractions] == [1, 2]
-
-    def test_it_counts_in_the_estimate_and_in_the_price_of_a_round(self) -> None:
-        with_it, without = extract(rounds=3), extract(rounds=3, claims="asked")
-        assert count_expected_answers(with_it.debate) - count_expected_answers(without.debate) == 3
-        entered = with_it.play_to_round(1).debate.rounds[0]
-        calls = [count_round_calls(at.debate, entered) for at in (with_it, without)]
-        assert calls[0] - calls[1] == 1
-
-    def test_the_prompt_asks_for_exact_words_and_names_who_can_speak(self) -> None:
-        at = extract(DOUBLED).play()
-        (prompt,) = at.prompts("analyst")
-        assert "copied exactly from the turn" in prompt
-        assert "A negation, or another number, is not the same." in prompt.replace("\n", " ")
-        (asked,) = [made for call, made in at.calls_made if call.task == "extraction"]
-        assert asked.schema
-        row = asked.schema["properties"]["claims"]["items"]["properties"]
-        assert row["speaker"]["enum"] == ["A", "B"]
-
-    def test_a_model_and_a_prompt_of_its_own(self) -> None:
-        at = extract(analyst={"model": "vendor/x", "prompt": "Mind the numbers."})
-        assert at.debate.setup.analyst
-        assert at.debate.setup.analyst.model == "vendor/x"
-        (call,) = [call for call, _ in at.play().calls_made if call.task == "extraction"]
-        assert call.model == "vendor/x"
-        assert "Mind the numbers." in simulation.render_prompt_text(
-            render(replay(at.events[: call.seen]), call)
-        )
-
-    def test_an_analyst_without_a_task_is_refused(self) -> None:
-        with pytest.raises(InvalidRequestError, match=r"options\.claims=extracted"):
-            simulation.build_setup(options={"analyst": "vendor/x"})
-        assert simulation.build_setup().analyst is None
-
-
-def test_what_an_analyst_read_is_told_apart_from_what_an_observer_alleges() -> None:
-    at = extract(claim("Costs doubled in 2024"), observer=True).play()
-    read = [event for event in at.events if isinstance(event, Extracted | Observed)]
-    told = dict(describe_reading(at.debate, event) for event in read)
-    assert told.keys() == {"Analyst", "Observer"}
-    assert "So: Costs doubled in 2024" in told["Analyst"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.recorded.rhetoric_cases import CASES, Case
-from server.debate.ballots.rhetoric import list_contestable, list_marks
+from server.debate.ballots.rhetoric import list_marks
 from server.debate.commands.requests import ObserverInput
 from server.debate.facts.answers import Mark, Observed, Span
 from server.debate.facts.errors import InvalidRequestError
@@ -15,36 +15,13 @@ from server.debate.records.verify import verify_record
 from server.debate.replies.extract import Reply
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.events import build_event_row, is_hidden
-from server.debate.views.markdown import render_transcript, render_verdict
+from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, build_round, list_tasks
 from server.debate.views.verdict import build_verdict
 from tests.support import simulation
+from tests.support.observer_debates import AGAINST_BOB, TEAM, TURNS, allege, observe
 
 pytestmark = pytest.mark.requirement("D14")
-
-BOB, ADA = ("Bob", "wait"), ("Ada", "rewrite it")
-TEAM = [{"name": name, "stance": stance} for name, stance in (BOB, ADA)]
-
-
-def allege(**fields: Any) -> dict[str, Any]:
-    usual = {"pattern": "ad hominem", "speaker": "B", "words": "", "of": None, "original_words": None}
-    return {**usual, "why": "It goes against him.", **fields}
-
-
-def observe(
-    turns: dict[str, str], *marks: dict[str, Any], rounds: int = 1, **options: Any
-) -> simulation.DebateSimulation:
-    """A debate of Bob (A) and then Ada (B) in which the observer alleges these marks in round 1."""
-    opened = simulation.build_setup(
-        format="verdict", debaters=TEAM, max_rounds=rounds, options={"observer": True, **options}
-    )
-    script = simulation.task_script(
-        {
-            "argument": lambda call: turns[call.seat] if call.round == 1 else turns.get("later", "More."),
-            "observation": lambda call: {"marks": list(marks) if call.round == 1 else []},
-        }
-    )
-    return simulation.simulate(opened, script)
 
 
 def hold_case(case: Case, **changes: str) -> simulation.DebateSimulation:
@@ -122,10 +99,6 @@ def test_words_that_are_not_in_the_turn_are_dropped_and_counted(case: Case) -> N
     if case.original:
         at = hold_case(case, original_words=mutate(case.original)).play()
         assert at.debate.observations[0].dropped == 1
-
-
-TURNS = {"Bob": "Two years are too long.", "Ada": "Bob never shipped anything. Six weeks suffice."}
-AGAINST_BOB = allege(words="Bob never shipped anything.")
 
 
 @pytest.mark.parametrize(
@@ -230,78 +203,6 @@ class TestHiding:
         assert "marks" not in row
 
 
-class TestContests:
-    LATER = "Six weeks, by the plan.\n\nCONTEST 1: I spoke of his record.\n**CONTEST 7:** no such mark"
-
-    def contested(self, **options: Any) -> simulation.DebateSimulation:
-        return observe({**TURNS, "later": self.LATER}, AGAINST_BOB, rounds=2, **options)
-
-    def test_the_accused_is_told_and_may_contest_it_apart_from_its_turn(self) -> None:
-        at = self.contested().play()
-        told = at.prompts("Ada")[1]
-        assert "CONTEST 1: why" in told
-        assert "1. ad hominem:\n> A never shipped anything." in told
-        (turn,) = [turn for turn in at.debate.turns if turn.contests]
-        assert turn.text == "Six weeks, by the plan.\n\n\n**CONTEST 7:** no such mark"
-        assert [(c.round, c.number, c.why) for c in turn.contests] == [(1, 0, "I spoke of his record.")]
-        assert build_verdict(at.debate).rhetoric == [
-            "Ada, of 2 turns, as the observer alleges: ad hominem in 1 (1 contested)"
-        ]
-        assert build_analysis(at.debate)["rhetoric"]["marks"][0]["contested"] == "I spoke of his record."
-        assert 'Ada contests it: "I spoke of his record."' in render_transcript(at.debate, at.log)
-        assert "**Rhetoric**\n- Ada, of 2 turns" in render_verdict(at.debate)
-
-    def test_others_cannot_contest_it(self) -> None:
-        at = self.contested().play()
-        assert [turn.seat for turn in at.debate.turns if turn.contests] == ["Ada"]
-        assert any(turn.seat == "Bob" and "CONTEST 1" in turn.text for turn in at.debate.turns)
-
-    def test_judges_who_read_the_mark_read_the_contest(self) -> None:
-        at = self.contested(observer={"shown": True}).play()
-        (first, _) = [
-            simulation.render_prompt_text(p) for call, p in at.calls_made if call.task == "judgment"
-        ]
-        assert "B contests it:\n> I spoke of his record." in first
-
-    def test_it_is_no_longer_open_when_the_next_turn_was_made(self) -> None:
-        at = self.contested().play_to_round(2)
-        assert len(list_contestable(at.debate, "Ada")) == 1
-        at.play_through_round(2)
-        assert list_contestable(at.debate, "Ada") == ()
-
-    def test_it_is_put_to_the_accused_once(self) -> None:
-        at = observe({**TURNS, "later": "More."}, AGAINST_BOB, rounds=3).play()
-        assert ["CONTEST" in text for text in at.prompts("Ada")] == [False, True, False]
-
-    def test_what_tells_for_a_debater_is_not_put_to_it(self) -> None:
-        at = observe(TURNS, allege(pattern="rebuttal", words="Six weeks suffice."), rounds=2).play()
-        assert not any("CONTEST" in text for text in at.prompts("Ada"))
-
-    def test_a_straw_man_is_put_with_the_words_it_is_made_of_unless_they_are_hidden(self) -> None:
-        straw = allege(
-            pattern="straw man",
-            words="Bob never shipped anything.",
-            of="A",
-            original_words="Two years are too long.",
-        )
-        at = observe(TURNS, straw, rounds=2).play()
-        assert "made of what A said:\n> Two years are too long." in at.prompts("Ada")[1]
-        hidden = observe(TURNS, straw, rounds=2, visibility={"hide_from_seats": ["debaters"]}).play()
-        assert "made of" not in hidden.prompts("Ada")[1]
-        shown = observe(TURNS, straw, observer={"shown": True}).play().prompts("judge 1")
-        assert "made of what A said:\n> Two years are too long." in shown[0]
-        assert "made of what Bob said:" in render_transcript(at.debate, at.log)
-
-    def test_only_what_was_put_to_a_debater_can_be_contested(self) -> None:
-        at = self.contested().play()
-        index = next(i for i, event in enumerate(at.events) if getattr(event, "contests", ()))
-        before, turn = replay(at.events[:index]), at.events[index]
-        (contest,) = turn.contests  # type: ignore[union-attr]
-        for wrong in ((contest, contest), (contest.model_copy(update={"number": 1}),)):
-            with pytest.raises(IllegalEvent, match="contests what was not put to it"):
-                apply(before, turn.model_copy(update={"contests": wrong}))
-
-
 def test_a_retracted_turn_takes_its_marks_out_of_the_report() -> None:
     at = observe(TURNS, AGAINST_BOB, rounds=2).play_to_round(2)
     at.intervene("retract", to="Ada", round=1)
@@ -339,7 +240,11 @@ def test_a_record_whose_spans_are_wrong_is_refused() -> None:
 
 
 def test_the_record_can_be_verified_forked_and_replayed() -> None:
-    at = observe({**TURNS, "later": TestContests.LATER}, AGAINST_BOB | {"speaker": "Ada"}, rounds=2)
+    at = observe(
+        {**TURNS, "later": "Six weeks.\n\nCONTEST 1: I spoke of his record."},
+        AGAINST_BOB | {"speaker": "Ada"},
+        rounds=2,
+    )
     at = simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
     verify_record(at.log, range(len(at.log)))
     assert replay(at.events) == at.debate
