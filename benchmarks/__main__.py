@@ -17,62 +17,31 @@ Usage: python -m benchmarks [ROW ...]
 """
 
 import sys
+from importlib import import_module
 
 import anyio
 
-from benchmarks import compare, rows
+from benchmarks import rows
+
+COMMANDS = {
+    "compare": "compare",
+    "soak": "crashes.soak",
+    "arms": "arms.coverage",
+    "convergence": "recorded.similarity",
+    **{
+        name: f"recorded.{name}"
+        for name in ("hollow", "judges", "labels", "mirrors", "pages", "quotes", "rhetoric", "stopping")
+    },
+}
+"""The module of each command, imported for it alone: rows of older checkouts do without the product's rules."""
 
 
-def main() -> None:  # noqa: C901, PLR0912  (a case for each command)
+def main() -> None:
     match sys.argv[1:]:
+        case [name, *rest] if name in COMMANDS:
+            import_module(f"benchmarks.{COMMANDS[name]}").main(rest)
         case ["--alone", name]:
             anyio.run(rows.measure_alone, name)
-        case ["compare", *rest]:
-            compare.main(rest)
-        case ["soak", *rest]:
-            from benchmarks.crashes import soak  # noqa: PLC0415  (what it needs is imported for it alone)
-
-            soak.main(rest)
-        case ["arms", *rest]:
-            from benchmarks.arms import coverage  # noqa: PLC0415  (as below)
-
-            coverage.main(rest)
-        case ["labels", *rest]:
-            from benchmarks.recorded import labels  # noqa: PLC0415  (rows of older checkouts do without the product's rules)
-
-            labels.main(rest)
-        case ["judges", *rest]:
-            from benchmarks.recorded import judges  # noqa: PLC0415
-
-            judges.main(rest)
-        case ["stopping", *rest]:
-            from benchmarks.recorded import stopping  # noqa: PLC0415
-
-            stopping.main(rest)
-        case ["convergence", *rest]:
-            from benchmarks.recorded import similarity  # noqa: PLC0415
-
-            similarity.main(rest)
-        case ["rhetoric", *rest]:
-            from benchmarks.recorded import rhetoric  # noqa: PLC0415
-
-            rhetoric.main(rest)
-        case ["quotes", *rest]:
-            from benchmarks.recorded import quotes  # noqa: PLC0415
-
-            quotes.main(rest)
-        case ["pages", *rest]:
-            from benchmarks.recorded import pages  # noqa: PLC0415
-
-            pages.main(rest)
-        case ["mirrors", *rest]:
-            from benchmarks.recorded import mirrors  # noqa: PLC0415
-
-            mirrors.main(rest)
-        case ["hollow", *rest]:
-            from benchmarks.recorded import hollow  # noqa: PLC0415
-
-            hollow.main(rest)
         case ["write", *names]:
             rows.check_names(names)
             rows.write_table(names or rows.USUAL)

@@ -10,9 +10,9 @@ ROOT = Path(__file__).parent.parent
 AREAS = {
     "Settings, keys and clients": (
         "server/settings.py server/signing.py server/startup.py server/client_configs server/models/providers/key "
-        "server/cli/commands/install.py server/cli/commands/keys.py counterpoint"
+        "server/cli/installation/install.py server/cli/installation/keys.py counterpoint"
     ),
-    "Models and providers": "server/models server/cli/commands/models.py server/cli/commands/demo.py",
+    "Models and providers": "server/models server/cli/installation/models.py server/cli/debates/demo.py",
     "Opening and steering a debate": (
         "server/debate/commands server/debate/schemas server/debate/documents server/debate/votes "
         "server/debate/facts server/debate/prompts server/debate/replies server/debate/rules server/debate/ballots "
@@ -21,11 +21,11 @@ AREAS = {
     "Reading, importing and verifying": (
         "server/debate/records server/debate/views server/debate/analysis server/engine/queries.py "
         "server/engine/transfer.py server/engine/receipts.py server/engine/verification.py server/web "
-        "server/cli/commands/export.py server/cli/commands/verify.py server/cli/commands/view.py"
+        "server/cli/debates/export.py server/cli/debates/verify.py server/cli/debates/view.py"
     ),
-    "The database": "server/engine/database server/engine server/upkeep storage server/cli/commands/databases.py",
+    "The database": "server/engine/database server/engine server/upkeep storage server/cli/installation/databases.py",
     "Research and hooks": "server/research server/hooks server/http.py",
-    "Evaluating": "server/evaluation server/cli/commands/evaluate.py server/cli/commands/ledger.py",
+    "Evaluating": "server/evaluation server/cli/debates/evaluate.py server/cli/debates/ledger.py",
     "The terminal": "server/cli",
 }
 """Where the texts of each area stand: beginnings of paths. The first that fits counts."""

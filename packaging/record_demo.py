@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 CHARACTERS_PER_SECOND = 160
 sys.path.insert(0, str(ROOT))
 
-from server.cli.commands.demo import RECORDING  # noqa: E402  (the checkout is on the path only now)
+from server.cli.debates.demo import RECORDING  # noqa: E402  (the checkout is on the path only now)
 from server.compose import open_manager  # noqa: E402
 from server.debate.commands.requests import DebateRequest  # noqa: E402
 from server.engine.transfer import export_debate  # noqa: E402

@@ -183,16 +183,20 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.rules debate.views debate.votes engine.database engine.debates models.registry"
     ),
     "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
-    "cli.commands": (
-        "cli.completion cli.files cli.live cli.runs cli.session cli.terminal client_configs compose debate.analysis "
-        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
-        "engine.receipts "
-        "engine.transfer engine.verification evaluation hooks models models.fakes models.local "
-        "models.model_servers models.prices models.providers models.registry models.windows research "
-        "redaction settings signing startup storage upkeep web.page web.record web.site web.sources"
+    "cli.debates": (
+        "cli.completion cli.files cli.live cli.runs cli.session cli.terminal debate.analysis debate.commands "
+        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries engine.receipts "
+        "engine.transfer engine.verification evaluation models.fakes models.local models.prices models.registry "
+        "research settings signing storage upkeep web.page web.record web.site web.sources"
+    ),
+    "cli.installation": (
+        "cli.files cli.session client_configs compose debate.commands debate.facts debate.views engine.debates "
+        "hooks models models.local models.model_servers models.prices models.providers models.registry "
+        "models.windows redaction research settings signing startup storage upkeep"
     ),
     "cli.main": (
-        "cli.commands cli.completion cli.defaults cli.session debate.facts debate.views engine.database engine.debates "
+        "cli.completion cli.debates cli.defaults cli.installation cli.session debate.facts debate.views "
+        "engine.database engine.debates "
         "engine.queries mcp models.local redaction settings"
     ),
     "__main__": "cli.main mcp",
@@ -246,7 +250,8 @@ LIBRARIES: dict[str, str] = {
     "cli.session": "anyio click",
     "cli.live": "anyio click rich",
     "cli.runs": "click",
-    "cli.commands": "anyio click pydantic rich",
+    "cli.debates": "click pydantic rich",
+    "cli.installation": "anyio click",
     "cli.main": "click",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
     "counterpoint": "inspect_ai",
@@ -262,7 +267,6 @@ LIBRARIES: dict[str, str] = {
 
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
-    "server/cli/commands": 16,  # a module for each command, or for those that belong together
     "server/debate": 13,  # the rooms of the core
     "server": 19,  # the rooms themselves, and the files that belong to none
 }

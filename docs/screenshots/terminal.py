@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.terminal_theme import MONOKAI
 
-from server.cli.commands.demo import read_recording
+from server.cli.debates.demo import read_recording
 from server.cli.terminal import Terminal
 from server.debate.views import markdown
 

@@ -7,25 +7,22 @@ from typing import Any
 import click
 
 from server.cli import session
-from server.cli.commands import (
-    databases,
+from server.cli.completion import completion
+from server.cli.debates import (
     debate,
     demo,
-    doctor,
     evaluate,
     export,
-    keys,
     ledger,
     listing,
-    models,
     steer,
     verify,
     watch,
 )
-from server.cli.commands.install import install, uninstall
-from server.cli.commands.view import view
-from server.cli.completion import completion
+from server.cli.debates.view import view
 from server.cli.defaults import build_default_map
+from server.cli.installation import databases, doctor, keys, models
+from server.cli.installation.install import install, uninstall
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown

@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from server.cli.commands.debate import start_debate
+from server.cli.debates.debate import start_debate
 from server.cli.live.display import LiveDisplay
 from server.cli.live.result import print_summary
 from server.cli.live.run import run_and_display

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from server.cli.commands.demo import list_writers, read_recording, replay, show_recording
+from server.cli.debates.demo import list_writers, read_recording, replay, show_recording
 from server.cli.live.display import LiveDisplay
 from server.cli.terminal import Terminal
 from server.debate.facts.events import Spoke

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.cli.commands.doctor import check_handshake
+from server.cli.installation.doctor import check_handshake
 from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from server.cli import runs
-from server.cli.commands.debate import start_debate
+from server.cli.debates.debate import start_debate
 from server.cli.files import write_atomically
 from server.debate.commands.requests import DebateRequest, OptionsInput
 from server.debate.facts.events import Recorded, Spoke

@@ -13,7 +13,7 @@ import anyio
 import click
 
 from server.cli import session
-from server.cli.commands import models
+from server.cli.installation import models
 from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import find_launch_command
 from server.debate.commands.open import open_debate

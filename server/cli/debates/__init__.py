@@ -1,0 +1,1 @@
+"""Commands about debates: hold, watch, steer, read, hand on, and what was learnt from them."""
