@@ -18,7 +18,7 @@ from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
-from server.debate.replies.extract import find_json, find_sections, normalize_key, normalize_name
+from server.debate.replies.extract import find_json, find_sections, normalize_keys, normalize_name
 from server.debate.replies.findings import NO_SIDE
 from server.debate.replies.votes import resolve_vote
 from server.debate.rules.decide import Call
@@ -76,7 +76,7 @@ def find_ballot_fields(text: str) -> dict[str, Any]:
             raise
         found = None
     if isinstance(found, Mapping):
-        fields = {normalize_key(str(key)): value for key, value in found.items()}
+        fields = normalize_keys(found)
         return fields if "beliefs" in fields else {"beliefs": found, **fields}
     sections = find_sections(text, FIELDS)
     return sections if "beliefs" in sections else {"beliefs": text, "position": text}

@@ -13,7 +13,7 @@ from server.debate.facts.answers import Claim, ClaimLink, ClaimRelation, Extract
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.replies.extract import find_debaters, find_json, normalize_key
+from server.debate.replies.extract import find_debaters, find_list, normalize_keys
 from server.debate.replies.observations import MAX_WHY_LENGTH, OptionalText, find_words
 
 MAX_LINKS = 12
@@ -69,14 +69,10 @@ def parse_extraction(debate: Debate, text: str, *, is_informative: bool) -> dict
     """
     if not is_informative:
         return {}
-    found = find_json(text, ("claims",))
-    rows = {normalize_key(str(key)): value for key, value in found.items()} if isinstance(found, dict) else {}
-    given = rows.get("claims") if rows else found
-    if not isinstance(given, list):
-        raise ValueError('"claims" must be a list, empty if there are none')  # noqa: TRY004  (a bad reply)
+    given, fields = find_list(text, "claims")
     read = [read_row(row) for row in given[:MAX_CLAIMS]]
     claims = [find_claim(debate, row) for row in read]
-    left_out = [find_left_out(debate, read_row(row)) for row in take_list(rows.get("left_out"))]
+    left_out = [find_left_out(debate, read_row(row)) for row in take_list(fields.get("left_out"))]
     room = MAX_CLAIMS - len(claims) + claims.count(None)
     kept = tuple(dict.fromkeys(one for one in left_out if one))[:room]
     linked, unknown = link_claims(debate, read, claims)
@@ -86,8 +82,8 @@ def parse_extraction(debate: Debate, text: str, *, is_informative: bool) -> dict
 
 def read_row(row: Any) -> ClaimRow:
     try:
-        return ClaimRow.model_validate({normalize_key(str(key)): value for key, value in row.items()})
-    except (AttributeError, ValidationError):
+        return ClaimRow.model_validate(normalize_keys(row))
+    except ValidationError:
         return ClaimRow()
 
 

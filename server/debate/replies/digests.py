@@ -12,7 +12,7 @@ from server.debate.documents.quotes import find_span, is_long_enough
 from server.debate.facts.answers import Extent
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
-from server.debate.replies.extract import find_json, normalize_key
+from server.debate.replies.extract import find_json, normalize_keys
 from server.debate.rules.decide import Call
 
 _QUOTED = re.compile('[\u201c\u201e"\u00ab]([^\u201c\u201d\u201e"\u00ab\u00bb]{12,400})[\u201d\u201c"\u00bb]')
@@ -48,9 +48,7 @@ def read_reply(text: str) -> tuple[str, list[str]]:
         found = find_json(text, ("summary",))
     except ValueError:
         return text, _QUOTED.findall(text)
-    fields = (
-        {normalize_key(str(key)): value for key, value in found.items()} if isinstance(found, dict) else {}
-    )
+    fields = normalize_keys(found)
     summary, quotes = fields.get("summary"), fields.get("quotes")
     listed = (
         [quote.strip(' "\u201c\u201d') for quote in quotes if isinstance(quote, str)]

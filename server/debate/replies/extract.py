@@ -92,6 +92,24 @@ def normalize_key(key: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", key.strip()).lower().removeprefix("final_")
 
 
+def normalize_keys(value: Any) -> dict[str, Any]:
+    """The fields of an object by their keys as they are compared; {} for what is no object."""
+    return {normalize_key(str(key)): field for key, field in value.items()} if isinstance(value, dict) else {}
+
+
+def find_list(text: str, name: str) -> tuple[list[Any], dict[str, Any]]:
+    """(the list under this name in the JSON of a reply, all fields of that JSON by normalized key).
+
+    Raises:
+        ValueError: there is no such list.
+    """
+    fields = normalize_keys(find_json(text, (name,)))
+    given = fields.get(name)
+    if not isinstance(given, list):
+        raise ValueError(f'"{name}" must be a list, empty if there are none')  # noqa: TRY004  (a bad reply)
+    return given, fields
+
+
 def find_json(text: str, keys: Sequence[str] = ()) -> Any:
     """The JSON of a reply: the whole text, else the last object in it, so that quoted text cannot set the answer.
 

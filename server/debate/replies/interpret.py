@@ -28,7 +28,7 @@ from server.debate.replies.extract import (
     find_debaters,
     find_json,
     find_sections,
-    normalize_key,
+    normalize_keys,
     normalize_name,
     shorten_turn,
 )
@@ -106,10 +106,8 @@ class LenientModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def normalize_keys(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        return {normalize_key(str(key)): value for key, value in given.items()}
+    def accept_any_spelling(cls, given: Any) -> Any:
+        return normalize_keys(given) if isinstance(given, dict) else given
 
 
 class FramedQuestion(LenientModel):

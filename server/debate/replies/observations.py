@@ -13,7 +13,7 @@ from server.debate.facts.events import Spoke
 from server.debate.facts.labels import locate_relabelled, relabel
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.replies.extract import find_debaters, find_json, normalize_key
+from server.debate.replies.extract import find_debaters, find_list, normalize_keys
 
 MAX_WHY_LENGTH = 400
 """Characters of what the observer, or the accused, says about a mark that are kept."""
@@ -58,11 +58,7 @@ def parse_observation(debate: Debate, text: str, *, is_informative: bool) -> dic
     """
     if not is_informative:
         return {}
-    found = find_json(text, ("marks",))
-    rows = {normalize_key(str(key)): value for key, value in found.items()} if isinstance(found, dict) else {}
-    given = rows.get("marks") if rows else found
-    if not isinstance(given, list):
-        raise ValueError('"marks" must be a list, empty if there is nothing to mark')  # noqa: TRY004  (a bad reply)
+    given, _ = find_list(text, "marks")
     marks = [find_mark(debate, row) for row in given[:MAX_MARKS]]
     kept = tuple(dict.fromkeys(mark for mark in marks if mark))
     return {"marks": kept, "dropped": marks.count(None) + max(len(given) - MAX_MARKS, 0)}
@@ -71,9 +67,8 @@ def parse_observation(debate: Debate, text: str, *, is_informative: bool) -> dic
 def find_mark(debate: Debate, row: Any) -> Mark | None:
     """The mark that an allegation is; None where its words are not in the turn that it names."""
     try:
-        fields = {normalize_key(str(key)): value for key, value in row.items()}
-        read = Allegation.model_validate(fields)
-    except (AttributeError, ValidationError):
+        read = Allegation.model_validate(normalize_keys(row))
+    except ValidationError:
         return None
     pattern = PATTERNS.get("".join(filter(str.isalpha, read.pattern.casefold())))
     speakers = find_debaters(debate, read.speaker, prefer_names=True)

@@ -20,7 +20,7 @@ from server.debate.replies.extract import (
     find_debaters,
     find_json,
     find_sections,
-    normalize_key,
+    normalize_keys,
     normalize_name,
 )
 from server.debate.replies.findings import (
@@ -109,7 +109,7 @@ def find_fields(debate: Debate, text: str, wanted: tuple[str, ...], reading: int
         if "{" in text and '"' in text:
             raise
         return None
-    fields = {normalize_key(str(key)): value for key, value in found.items()}
+    fields = normalize_keys(found)
     if any(name in fields for name in wanted):
         return fields
     for name in CHOICE_KEYS:
