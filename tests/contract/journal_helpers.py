@@ -29,17 +29,20 @@ async def open_journal(
 
 
 @asynccontextmanager
-async def open_any_journal(database: str | Path) -> AsyncIterator[Journal]:
-    """Open the journal of a path, or of the address of a PostgreSQL database."""
-    journal: Journal = (
-        await PostgresJournal.open(str(database), patience=TIMEOUT)
-        if is_address(str(database))
-        else await SqliteJournal.open(database, lock_timeout=TIMEOUT)
-    )
+async def open_postgres_journal(address: str, *, patience: float = TIMEOUT) -> AsyncIterator[PostgresJournal]:
+    journal = await PostgresJournal.open(address, patience=patience)
     try:
         yield journal
     finally:
         await journal.close()
+
+
+@asynccontextmanager
+async def open_any_journal(database: str | Path) -> AsyncIterator[Journal]:
+    """Open the journal of a path, or of the address of a PostgreSQL database."""
+    is_postgres = is_address(str(database))
+    async with open_postgres_journal(str(database)) if is_postgres else open_journal(database) as journal:
+        yield journal
 
 
 async def append_entries(

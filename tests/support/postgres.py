@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
+from threading import Event, Thread
+from typing import IO
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,6 +25,9 @@ ACCOUNT = "nobody"
 """Who runs the server where the tests run as root, which it refuses."""
 
 STARTING_SECONDS = 30.0
+READY = b"database system is ready to accept connections"
+"""What the server logs when it does."""
+
 WITHOUT_SYNC = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
 SETTINGS = (
     "listen_addresses=", "max_connections=200", "shared_buffers=32MB", "autovacuum=off", "max_wal_size=256MB"
@@ -80,19 +84,13 @@ class Server:
     def start(self) -> None:
         options = [part for setting in (*SETTINGS, *self.settings) for part in ("-c", setting)]
         command = [str(self.programs / "postgres"), "-D", "data", "-k", str(self.directory), *options]
-        with (self.directory / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                command, cwd=self.directory, stdout=log, stderr=log, user=self.user, group=self.group
-            )
-        deadline = time.monotonic() + STARTING_SECONDS
-        while not self.is_ready():
-            assert self.process.poll() is None, (self.directory / "log").read_text()
-            assert time.monotonic() < deadline, "PostgreSQL does not start"
-            time.sleep(0.02)
-
-    def is_ready(self) -> bool:
-        command = [str(self.programs / "pg_isready"), "-q", "-h", str(self.directory)]
-        return subprocess.run(command, check=False).returncode == 0
+        self.process = subprocess.Popen(
+            command, cwd=self.directory, stderr=subprocess.PIPE, user=self.user, group=self.group
+        )
+        log = ServerLog(self.process.stderr)
+        log.start()
+        assert log.is_ready_or_ended.wait(STARTING_SECONDS), "PostgreSQL does not start"
+        assert log.is_ready, b"".join(log.first_lines).decode()
 
     def kill(self) -> None:
         """As a crash does: nothing is written any more."""
@@ -145,7 +143,39 @@ class Server:
         return self.address(name)
 
     def drop_later(self, address: str) -> None:
-        self.unneeded.append(urlsplit(address).path[1:])
+        self.unneeded.append(find_name(address))
+
+    def cut_connections(self, address: str) -> None:
+        """End all connections to a database."""
+        ends = "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}'"
+        self.sql(ends.format(find_name(address)))
+
+
+def find_name(address: str) -> str:
+    """The name of the database of an address."""
+    return urlsplit(address).path[1:]
+
+
+class ServerLog(Thread):
+    """Reads what a server logs, to its end: a pipe that nobody reads would stop the server when it is full."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        super().__init__(name="postgres log", daemon=True)
+        assert stream
+        self.stream = stream
+        self.first_lines: list[bytes] = []  # up to the one that says that it is ready
+        self.is_ready = False
+        self.is_ready_or_ended = Event()
+
+    def run(self) -> None:
+        with self.stream:
+            for line in self.stream:
+                if not self.is_ready:
+                    self.first_lines.append(line)
+                    self.is_ready = READY in line
+                if self.is_ready:
+                    self.is_ready_or_ended.set()
+        self.is_ready_or_ended.set()
 
 
 def find_children(parent: int) -> list[int]:

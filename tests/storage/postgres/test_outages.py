@@ -1,0 +1,171 @@
+"""A connection to PostgreSQL that is cut, and a server that is slow, stopped, away or killed."""
+
+import asyncio
+import logging
+import signal
+from pathlib import Path
+
+import pytest
+
+from storage.journal import ConflictError, KeyTakenError, OpeningKey, StreamSummary
+from storage.postgres.errors import LostError
+from tests.contract.journal_helpers import (
+    AT,
+    append_entries,
+    find_streams,
+    open_postgres_journal,
+)
+from tests.support.cutting_proxy import open_proxy
+from tests.support.postgres import Server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
+
+
+@pytest.mark.parametrize("judgments", [None, ()])
+async def test_an_append_whose_answer_was_lost_is_written_once(
+    postgres_database: str, tmp_path: Path, judgments: tuple[()] | None
+) -> None:
+    heading = StreamSummary("t", "running", {}, "words", judgments=judgments)
+    async with (
+        open_proxy(postgres_database, tmp_path) as (address, proxy),
+        open_postgres_journal(address) as journal,
+        open_postgres_journal(postgres_database) as other,
+    ):
+        await append_entries(journal, "s", 0, {"n": 1})
+        proxy.cut_at = b"COMMIT" if judgments is not None else b"counter-example"
+        appended = await append_entries(journal, "s", 1, {"n": "counter-example"}, summary=heading)
+        await proxy.wait_for_cut()
+        assert (await other.read("s"))[1:] == appended
+        assert await find_streams(other, "words") == ["s"]
+        await append_entries(journal, "s", 2, {"n": 3})
+        assert (await other.find_changes(-1))[0] == 3
+
+
+async def test_an_opening_whose_answer_was_lost_is_made_once(postgres_database: str, tmp_path: Path) -> None:
+    key = OpeningKey("k", since=AT)
+    async with (
+        open_proxy(postgres_database, tmp_path) as (address, proxy),
+        open_postgres_journal(address) as journal,
+    ):
+        proxy.cut_at = b"COMMIT"
+        await journal.append("s", after=0, at=AT, actor="alice", bodies=[{}], key=key)
+        await proxy.wait_for_cut()
+        with pytest.raises(KeyTakenError):
+            await journal.append("t", after=0, at=AT, actor="alice", bodies=[{}], key=key)
+        assert (await journal.find_changes(-1))[0] == 1
+
+
+async def test_a_conflict_whose_answer_was_lost_is_a_conflict(postgres_database: str, tmp_path: Path) -> None:
+    async with (
+        open_proxy(postgres_database, tmp_path) as (address, proxy),
+        open_postgres_journal(address) as journal,
+    ):
+        await append_entries(journal, "s", 0, {})
+        proxy.cut_at = b"COMMIT"
+        with pytest.raises(ConflictError, match="s is at entry 1, not 5"):
+            await append_entries(journal, "s", 5, {})
+        await proxy.wait_for_cut()
+
+
+async def test_without_a_way_every_call_ends_and_the_log_has_one_line(
+    postgres_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = OpeningKey("k", since=AT)
+    async with (
+        open_proxy(postgres_database, tmp_path) as (address, proxy),
+        open_postgres_journal(address, patience=0.3) as journal,
+    ):
+        await append_entries(journal, "s", 0, {})
+        proxy.close()
+        for _ in range(2):
+            for attempt in (
+                append_entries(journal, "s", 1, {}),
+                journal.append("t", after=0, at=AT, actor="alice", bodies=[{}], key=key),
+                journal.read("s"),
+            ):
+                with pytest.raises(LostError):
+                    await attempt
+        with pytest.raises(LostError):
+            async with journal._db.connect():
+                pass
+    assert len([record for record in caplog.records if record.name.startswith("storage")]) == 1
+    async with open_postgres_journal(postgres_database) as journal:
+        assert await journal.find_all_streams() == ["s"]
+
+
+async def test_a_statement_that_takes_too_long_is_given_up(postgres_database: str) -> None:
+    async with open_postgres_journal(postgres_database) as journal:
+        with pytest.raises(LostError, match="did not answer in time"):
+            await journal._db.write_once("select pg_sleep(60)", wait=0.1)
+        await append_entries(journal, "s", 0, {})
+
+
+async def test_an_append_that_did_not_arrive_is_repeated(
+    postgres_database: str, postgres_server: Server
+) -> None:
+    async with open_postgres_journal(postgres_database) as journal:
+        await append_entries(journal, "s", 0, {})
+        for number in range(1, 6):
+            postgres_server.cut_connections(postgres_database)
+            await append_entries(journal, "s", number, {"n": number})
+            postgres_server.cut_connections(postgres_database)
+            assert len(await journal.read("s")) == number + 1
+
+
+async def test_a_server_that_is_stopped_for_a_while_is_waited_for(
+    postgres_database: str, postgres_server: Server
+) -> None:
+    async with open_postgres_journal(postgres_database) as journal:
+        await append_entries(journal, "s", 0, {})
+        postgres_server.signal(signal.SIGSTOP)
+        try:
+            working = asyncio.gather(
+                append_entries(journal, "s", 1, {}), journal.acquire_lease("s", "me", seconds=9)
+            )
+            done, _ = await asyncio.wait([working], timeout=0.5)
+            assert not done
+        finally:
+            postgres_server.signal(signal.SIGCONT)
+        await working
+        assert len(await journal.read("s")) == 2
+
+
+async def test_nobody_waits_longer_than_the_patience(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(LostError, match="postgresql://me@/db cannot be reached"):
+        async with open_postgres_journal(f"postgresql://me:secret@/db?host={tmp_path}", patience=0.1):
+            pass
+    assert "secret" not in caplog.text
+
+
+async def test_a_suspended_process_in_a_transaction_holds_up_others_for_seconds_only(
+    postgres_database: str,
+) -> None:
+    async with open_postgres_journal(postgres_database) as journal:
+        [(setting,)] = await journal._db.fetch("show idle_in_transaction_session_timeout")
+    assert setting == "5s"
+
+
+@pytest.mark.slow
+async def test_what_was_committed_outlives_a_crash_and_what_waits_is_written_after_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Server()
+    try:
+        server.start()
+        with caplog.at_level(logging.INFO, "storage"):
+            async with open_postgres_journal(server.create_database(), patience=30) as journal:
+                before = await append_entries(journal, "s", 0, {"n": 1})
+                server.kill()
+                waiting = asyncio.create_task(append_entries(journal, "s", 1, {"n": 2}))
+                with pytest.raises(LostError):
+                    await journal._db.fetch("select 1", wait=0.2)
+                server.start()
+                async with asyncio.timeout(30):
+                    after = await waiting
+                assert await journal.read("s") == before + after
+        assert "cannot be" in caplog.text
+        assert "can be used again" in caplog.text
+    finally:
+        server.stop()

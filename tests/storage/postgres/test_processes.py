@@ -1,0 +1,114 @@
+"""Several processes that write to one PostgreSQL database."""
+
+import asyncio
+
+import pytest
+
+from storage.journal import ConflictError, OpeningKey
+from storage.postgres import PostgresJournal
+from storage.postgres.pool import Session
+from tests.contract.journal_helpers import (
+    AT,
+    TIMEOUT,
+    append_entries,
+    open_postgres_journal,
+)
+from tests.support.polling import wait_before_next_poll
+from tests.support.raw_sql import run_raw
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
+
+
+async def test_of_two_processes_that_begin_the_same_stream_one_does(postgres_database: str) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as one,
+        open_postgres_journal(postgres_database) as two,
+    ):
+        for number in range(20):
+            outcomes = await asyncio.gather(
+                *(
+                    append_entries(journal, f"s{number}", 0, {"by": index})
+                    for index, journal in enumerate((one, two))
+                ),
+                return_exceptions=True,
+            )
+            assert sorted(type(outcome).__name__ for outcome in outcomes) == ["ConflictError", "list"]
+        assert (await one.find_changes(-1))[0] == 20
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "insert into stream values (7, 's', 1, '', '', '', '', '', '{}', '')",
+        "insert into lease values ('s', 'other', 9e9)",
+    ],
+)
+async def test_what_another_is_just_writing_is_waited_for(postgres_database: str, statement: str) -> None:
+    written, may_commit = asyncio.Event(), asyncio.Event()
+    key = OpeningKey("k", since=AT)
+    async with (
+        open_postgres_journal(postgres_database) as one,
+        open_postgres_journal(postgres_database) as two,
+    ):
+
+        async def hold(session: Session) -> None:
+            await session.fetch(statement)
+            written.set()
+            await may_commit.wait()
+
+        holding = asyncio.create_task(one._db.transact(hold))
+        await written.wait()
+        working = asyncio.gather(
+            two.append("s", after=0, at=AT, actor="me", bodies=[{}], key=key)
+            if "stream" in statement
+            else two.acquire_lease("s", "me", seconds=10**9),
+            return_exceptions=True,
+        )
+        waits = "select count(*) from pg_locks where not granted"
+        async with asyncio.timeout(TIMEOUT):
+            while (await one._db.fetch(waits))[0] == (0,):
+                await wait_before_next_poll()
+        may_commit.set()
+        await holding
+        [outcome] = await working
+    assert outcome == "other" or isinstance(outcome, ConflictError)
+
+
+async def test_batches_that_overlap_in_another_order_all_end(postgres_database: str) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as one,
+        open_postgres_journal(postgres_database) as two,
+    ):
+        names = [f"s{number}" for number in range(8)]
+        await asyncio.gather(*(append_entries(one, name, 0, {}) for name in names))
+
+        async def write(journal: PostgresJournal, name: str) -> None:
+            for _ in range(3):
+                while True:
+                    seq, _ = await journal.head(name)
+                    try:
+                        await append_entries(journal, name, seq, {})
+                        break
+                    except ConflictError:
+                        continue
+
+        async with asyncio.timeout(4 * TIMEOUT):
+            await asyncio.gather(
+                *(write(one, name) for name in names), *(write(two, name) for name in reversed(names))
+            )
+        assert [(await two.head(name))[0] for name in names] == [7] * 8
+        assert (await one.find_changes(-1))[0] == 7 * 8
+
+
+async def test_a_clock_that_is_wrong_takes_no_lease(postgres_database: str) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as one,
+        open_postgres_journal(postgres_database) as two,
+    ):
+        assert await one.acquire_lease("s", "one", seconds=3) == "one"
+        assert await two.acquire_lease("s", "two", seconds=3) == "one"
+        assert await two.active_leases() == {"s": "one"}
+        run_raw(postgres_database, "update lease set until = 0")
+        assert await two.active_leases() == {}
+        assert await two.acquire_lease("s", "two", seconds=3) == "two"
+        assert await one.renew_leases("one", ["s"], seconds=3) == set()

@@ -1,0 +1,61 @@
+"""Older and newer releases that share a PostgreSQL database."""
+
+import asyncio
+
+import pytest
+
+from storage.journal import StorageError
+from storage.postgres import PostgresJournal, upgrade
+from storage.postgres.migrations import MIGRATIONS, Migration
+from tests.contract.journal_helpers import (
+    append_entries,
+    open_postgres_journal,
+)
+from tests.support.postgres import Server
+from tests.support.raw_sql import run_raw
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
+
+
+ADDING = Migration(2, "adding", "create table added (n bigint)")
+ENDING = Migration(3, "ending", "drop table added", oldest_release=3)
+
+
+async def test_old_and_new_use_one_database_until_it_is_upgraded(postgres_database: str) -> None:
+    newer = [*MIGRATIONS, ADDING, ENDING]
+    async with open_postgres_journal(postgres_database) as old:
+        new = await PostgresJournal.open(postgres_database, migrations=newer)
+        await append_entries(old, "s", 0, {})
+        await append_entries(new, "s", 1, {})
+        await new.close()
+    async with open_postgres_journal(
+        postgres_database
+    ) as old:  # it starts again beside what it does not know
+        await append_entries(old, "s", 2, {})
+    assert run_raw(postgres_database, "select count(*) from added") == [("0",)]
+
+    assert await upgrade(postgres_database, migrations=newer) == ["ending"]
+    assert await upgrade(postgres_database, migrations=newer) == []
+    with pytest.raises(StorageError, match=r"its schema 3 is the oldest that may run, this is 1: update"):
+        await PostgresJournal.open(postgres_database)
+    new = await PostgresJournal.open(postgres_database, migrations=newer)
+    assert len(await new.read("s")) == 3
+    await new.close()
+
+
+async def test_a_new_database_gets_all_of_them_at_once(postgres_server: Server) -> None:
+    address = postgres_server.create_database()
+    newer = [*MIGRATIONS, ADDING, ENDING]
+    journals = await asyncio.gather(*(PostgresJournal.open(address, migrations=newer) for _ in range(3)))
+    for journal in journals:
+        await journal.close()
+    assert run_raw(address, "select release from migration order by release") == [("1",), ("2",), ("3",)]
+    postgres_server.drop_later(address)
+
+
+async def test_an_account_that_may_not_change_tables_is_told_who_may(postgres_server: Server) -> None:
+    address = postgres_server.create_database()
+    postgres_server.sql("create role guest login")
+    with pytest.raises(StorageError, match="run `counterpoint db upgrade` as the owner"):
+        await PostgresJournal.open(address.replace("tests@", "guest@"))
+    postgres_server.drop_later(address)
