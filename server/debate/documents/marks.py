@@ -18,6 +18,7 @@ _BRACKETS = re.compile(r"[\[［【〔⟦❲⁅]([^\[\]［］【】〔〕⟦⟧]{
 _MARK_WORDS = re.compile("checked|notfound|foundindoc")
 _LOOKALIKES = str.maketrans("сһеԁкпотοεκτυνςոօսհфᴄʜᴇᴅᴋᴏɴᴜᴛ", "chedknotoektuncnouhfchedkonut")
 _PREFILTER = re.compile(r"[\[［【〔⟦❲⁅]")
+_SHOWN = re.compile(r"\s?\[(?:checked|not found in doc \d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ def mark_quotes(
             shown += f"{disarm_marks(rewrite(text[last : checked.quote.end]))} {checked.mark}"
             last = checked.quote.end
     return shown + disarm_marks(rewrite(text[last:end]))
+
+
+def drop_marks(words: str) -> str:
+    """Words copied from a text as it was shown, without the marks, which the text itself does not have."""
+    return _SHOWN.sub("", words)
 
 
 def disarm_marks(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, get_args
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from server.debate.ballots.rhetoric import MAX_MARKS, list_contestable
+from server.debate.documents.marks import disarm_marks, drop_marks
 from server.debate.documents.quotes import find_span
 from server.debate.facts.answers import Contest, Mark, Pattern, Span
 from server.debate.facts.events import Spoke
@@ -90,14 +91,18 @@ def find_mark(debate: Debate, row: Any) -> Mark | None:
 
 
 def find_words(debate: Debate, turns: list[Spoke], words: str) -> Span | None:
-    """Where the first of the turns that holds these words has them; None where none does."""
-    wanted = clean(words).strip(_QUOTATION_MARKS)
+    """Where the first of the turns that holds these words has them; None where none does.
+
+    The words are copied from turns as they were shown: with labels, and with the marks behind quotes.
+    """
+    wanted = drop_marks(clean(words)).strip(_QUOTATION_MARKS)
     if sum(map(str.isalnum, wanted)) < FEWEST_CHARACTERS:
         return None
     for turn in filter(debate.is_active, turns):
-        found = find_span(wanted, turn.text)
+        text = disarm_marks(turn.text)  # as long as the turn
+        found = find_span(wanted, text)
         start, end = (found.start, found.end) if found else (0, 0)
-        if not found and (shown := find_span(wanted, relabel(debate, turn.text))):
+        if not found and (shown := find_span(wanted, relabel(debate, text))):
             start, end = locate_relabelled(debate, turn.text, shown.start, shown.end)
         if end:
             place = {"seat": turn.seat, "round": turn.round, "slot_index": turn.slot_index}

@@ -63,6 +63,30 @@ def test_marks_follow_from_the_quote_as_it_was_written_whatever_labels_replace()
             assert prompt.messages[-1].content.count("(doc 1) [not found in doc 1].") == 4
 
 
+def test_words_that_officers_copy_with_marks_are_found_in_the_turn_without_them() -> None:
+    said = f"[1] So it is: {TRUE}. It ends. [2] Not so [Checked]: {FALSE}, says Bob."
+    opened = open_with_report(
+        format="verdict", max_rounds=1, options={"observer": True, "claims": "extracted"}
+    )
+    words = [
+        f"So it is: {TRUE} [checked]. It ends",
+        f"Not so (Checked): {FALSE} [not found in doc 1], says B",
+        f"So it is: {TRUE} [checkered]. It ends",
+        f"Not so [checked]: {TRUE}",
+    ]
+    rows = [{"speaker": "A", "words": each} for each in words]
+    marks = [row | {"pattern": "appeal to evidence", "why": "-"} for row in rows]
+    claims = [row | {"claim": f"Claim {number}."} for number, row in enumerate(rows)]
+    at = play(said, opened, observation={"marks": marks}, extraction={"claims": claims})
+    (observed,), (extracted,) = at.debate.observations, at.debate.extractions
+    quoted = [f"So it is: {TRUE}. It ends", f"Not so [Checked]: {FALSE}, says Bob"]
+    assert [mark.said.quote for mark in observed.marks] == quoted
+    assert [claim.said.quote for claim in extracted.claims] == quoted
+    assert (observed.dropped, extracted.dropped) == (2, 2)
+    spans = [*(mark.said for mark in observed.marks), *(claim.said for claim in extracted.claims)]
+    assert [said[span.start : span.end] for span in spans] == quoted * 2
+
+
 def test_a_document_that_there_is_not_holds_nothing() -> None:
     at = play("“The pilot ran for eleven weeks” (doc 2)")
     assert visible_turns(at.debate)[0].text.endswith("(doc 2) [not found in doc 2]")
