@@ -12,6 +12,8 @@ from mcp import MCPError, types
 from mcp.server import ServerRequestContext
 from pydantic import Field
 
+from server.access.caller import DEBATE, READ
+
 TASKS = "io.modelcontextprotocol/tasks"
 """The extension by which a client polls what a call began (SEP-2663)."""
 
@@ -40,6 +42,18 @@ def load_listed_tools() -> Mapping[str, types.Tool]:
     """By name, in the order in which they are listed."""
     listed = types.ListToolsResult.model_validate_json(LISTED_FILE.read_bytes())
     return {tool.name: tool for tool in listed.tools}
+
+
+def find_scope(method: str, params: Mapping[str, Any]) -> str:
+    """The scope that a request needs, by its method and its parameters as they were sent, checked or not.
+
+    Tools that only read say so in their annotations. Polling a task goes on with the run that it is about.
+    """
+    if method == "tools/call":
+        tool = load_listed_tools().get(str(params.get("name")))
+        is_reading = tool is None or (tool.annotations and tool.annotations.read_only_hint)
+        return READ if is_reading else DEBATE
+    return DEBATE if method.startswith("tasks/") else READ
 
 
 def declares(context: ServerRequestContext[Any, Any], extension: str) -> bool:
