@@ -32,7 +32,11 @@ _KIND = r"(?:[\s,;:|/\u2013-]{1,3}(?P<kind>fact|value|forecast)s?)?"
 _OPEN, _CLOSE = r"[\[\uff3b\u3010\u3014]\s?", r"\s?[\]\uff3d\u3011\u3015]"
 _LINE_START = r"^[ \t]*(?:(?:[-*+\u2022>]|\#{1,6})[ \t]+)?[*_]{0,3}"
 _HALF = r"(?:\[\d{1,2}(?=[ \t]\S)(?![^\n]*\])|\d{1,2}\])"  # with one of its brackets only
-_AFTER_SENTENCE = r"(?<=[.!?:;\u2026\u3002\uff01\uff1f\"'\u201d\u2019)\]])[ \t]+[*_]{0,3}"
+_AFTER_SENTENCE = (
+    r"(?:(?<=[.!?:;\u2026\"'\u201d\u2019)\]])[ \t]+"
+    r"|(?<=[\u3002\uff01\uff1f\uff1b\u300d\u300f\uff09])[ \t\u3000]*)"  # Chinese has no blank behind a sentence
+    r"[*_]{0,3}"
+)
 _MARK_END = r"(?!\()[*_]{0,3}[:.]?[*_]{0,3}[ \t]*"  # "[1](address)" is a link
 
 _LISTED = re.compile(rf"{_LINE_START}\(?(?P<number>\d{{1,3}})[.)][*_]{{0,3}}[ \t]+", re.MULTILINE)

@@ -78,6 +78,11 @@ TURNS = {
         "",
         [("full width", "fact"), ("brackets", "fact"), ("arabic", "fact"), ("chinese", "fact")],
     ),
+    "one paragraph without blanks": (
+        "[1]\u8d35\u3002[2]\u597d\uff01[3]\u597d\u3002\u89c1[2]\u3002",
+        "",
+        [("\u8d35\u3002", "fact"), ("\u597d\uff01", "fact"), ("\u597d\u3002\u89c1[2]\u3002", "fact")],
+    ),
     "a mark in a sentence": ("As [1] shows, it costs.", "", [("As [1] shows, it costs.", "")]),
     "a link": ("[1](https://example.org) shows it.", "", [("[1](https://example.org) shows it.", "")]),
     "broken marks": ("[1 a\n2] b\n[3\n[4]c", "", [("a", "fact"), ("b\n[3", "fact"), ("c", "fact")]),
