@@ -239,7 +239,8 @@ def find_leader(ballots: Mapping[str, Balloted]) -> str:
 
 def measure_dependence(debate: Debate) -> Measured:
     """How far debaters are one voice: one less the share that each is a voice of its own; those with a like, of all."""
-    models = [debater.model for debater in debate.setup.debaters]
+    answered = {turn.seat: turn.usage.model for turn in debate.turns}
+    models = [answered.get(debater.name, debater.model) for debater in debate.setup.debaters]
     pairs = list(combinations(models, 2))
     alike = [
         SAME_MODEL if one == other else SAME_FAMILY if family(one) == family(other) else OTHERWISE

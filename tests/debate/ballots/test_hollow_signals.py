@@ -10,6 +10,8 @@ from server.debate.ballots.challenges import SIGNAL_WORDS, build_signals, list_s
 from server.debate.ballots.hollow import COUNTED, THRESHOLDS, find_signals, is_worth_a_challenge
 from server.debate.facts.beliefs import Signal
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.replies.extract import Reply
+from server.debate.rules.decide import Call
 from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
 from tests.support import simulation
@@ -122,6 +124,18 @@ class TestSignals:
         opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
         found = find(simulation.simulate(opened).play_to_round(2), "dependence")
         assert (found.part, found.raised) == (5, True)
+
+    def test_models_are_those_that_answered_whatever_they_were_asked_as(self) -> None:
+        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": f"router/{n}"} for n in range(5)]
+        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
+
+        def script(call: Call) -> simulation.ScriptAnswer:
+            usual = str(simulation.default_script(call))
+            return Reply(usual, simulation.build_usage("gpt-5")) if call.task == "argument" else usual
+
+        at = simulation.simulate(opened, script)
+        assert find(at.play_to_round(1), "dependence").part == 0
+        assert find(at.play_to_round(2), "dependence").part == 5
 
 
 class TestAdvocates:
