@@ -17,9 +17,9 @@ from server.debate.arguments.graph import Graph, build_graph
 from server.debate.arguments.points import Point, format_id
 from server.debate.ballots.report import find_last_ballots
 from server.debate.documents.evidence import count_quotes
-from server.debate.documents.marks import disarm_marks
+from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.events import Balloted, Judged
+from server.debate.facts.events import Balloted, Judged, Spoke
 from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.state import Debate, replace
@@ -236,7 +236,7 @@ def build_graph_data(debate: Debate) -> dict[str, Any]:
             "debater": point.id.seat,
             "round": point.id.round,
             "kind": point.kind,
-            "text": show_text(debate, point.text),
+            "text": show_point(debate, point),
             "standing": graph.standing[point.id],
             "strength": round(graph.strengths[point.id], 4),
             "documents": list(graph.documents.get(point.id, ())),
@@ -259,7 +259,7 @@ def build_claim_rows(debate: Debate, point: Point) -> list[dict[str, Any]]:
             "evidence": show_text(debate, claim.evidence),
             "start": claim.said.start,
             "end": claim.said.end,
-            "words": show_text(debate, claim.said.quote),
+            "words": show_part(debate, point.turn, claim.said.start, claim.said.end),
         }
         for claim in point.claims
     ]
@@ -285,7 +285,7 @@ def name_side(graph: Graph, side: str) -> str:
 
 def quote_point(debate: Debate, graph: Graph, cited: Citation) -> str:
     """A point in a line: its id, and the beginning of its words between quotation marks."""
-    return f"{name_point(cited)} {quote_inline(show_text(debate, graph.points[cited].text), TEXT_BYTES)}"
+    return f"{name_point(cited)} {quote_inline(show_point(debate, graph.points[cited]), TEXT_BYTES)}"
 
 
 def quote_points(debate: Debate, graph: Graph, ranked: Iterable[tuple[Citation, str]]) -> list[str]:
@@ -293,12 +293,21 @@ def quote_points(debate: Debate, graph: Graph, ranked: Iterable[tuple[Citation, 
     return [f"{quote_point(debate, graph, point)} {why}" for point, why in islice(ranked, MOST_LISTED)]
 
 
+def show_point(debate: Debate, point: Point) -> str:
+    """A point with names, and with our marks behind its quotes."""
+    return show_part(debate, point.turn, point.span.start, point.span.end)
+
+
+def show_part(debate: Debate, turn: Spoke, start: int, end: int) -> str:
+    return mark_quotes(debate, turn.text, turn.seen, lambda part: name_sides(debate, part), start, end)
+
+
 def show_text(debate: Debate, text: str) -> str:
-    """A debater's words with names, in which nothing can pass for a mark of ours."""
+    """The analyst's words with names, in which nothing can pass for a mark of ours."""
     return disarm_marks(name_sides(debate, text))
 
 
 def draw(debate: Debate, language: str) -> str:
     """The graph as `mermaid` or `graphml`. `debate`: without what readers are not to see yet."""
-    graph, name = find_graph(debate), partial(show_text, debate)
-    return draw_mermaid(graph, name) if language == "mermaid" else draw_graphml(graph, name)
+    graph, show = find_graph(debate), partial(show_point, debate)
+    return draw_mermaid(graph, show) if language == "mermaid" else draw_graphml(graph, show)

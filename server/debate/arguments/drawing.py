@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 
 from server.debate.arguments.graph import Graph
-from server.debate.arguments.points import format_id
+from server.debate.arguments.points import Point, format_id
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.text import clean_line
 
-Naming = Callable[[str], str]
-"""A debater's words as they are shown."""
+Showing = Callable[[Point], str]
+"""The words of a point as they are shown."""
 
 MOST_DRAWN = 45_000
 """Characters of a Mermaid diagram: its readers refuse more than 50,000."""
@@ -54,19 +54,19 @@ _NODE_FIELDS = {
 }
 
 
-def draw_mermaid(graph: Graph, name: Naming) -> str:
+def draw_mermaid(graph: Graph, show: Showing) -> str:
     """A flowchart, a box for each round. Of a graph that is too large, the points with most links."""
     links = Counter[Citation]()
     for link in graph.links:
         links.update((link.source, link.target))
     ranked = sorted(graph.points, key=lambda cited: -links[cited])
     count = len(ranked)
-    while len(text := draw_points(graph, name, frozenset(ranked[:count]))) > MOST_DRAWN:
+    while len(text := draw_points(graph, show, frozenset(ranked[:count]))) > MOST_DRAWN:
         count = count * 15 // 16
     return text
 
 
-def draw_points(graph: Graph, name: Naming, drawn: frozenset[Citation]) -> str:
+def draw_points(graph: Graph, show: Showing, drawn: frozenset[Citation]) -> str:
     numbers = {cited: f"p{number}" for number, cited in enumerate(graph.points) if cited in drawn}
     lines, last = ["flowchart RL"], 0
     for cited, node in numbers.items():
@@ -74,7 +74,7 @@ def draw_points(graph: Graph, name: Naming, drawn: frozenset[Citation]) -> str:
             lines += ["end"] if last else []
             lines.append(f'subgraph r{cited.round}["Round {cited.round}"]')
             last = cited.round
-        text = clean_line(name(graph.points[cited].text))
+        text = clean_line(show(graph.points[cited]))
         short = text if len(text) <= DRAWN_TEXT else text[: DRAWN_TEXT - 1] + "…"
         label = escape_mermaid(f"{format_id(cited, cited.seat)}: {short}")
         lines.append(f'{node}["{label}"]:::{graph.standing[cited]}')
@@ -94,7 +94,7 @@ def escape_mermaid(text: str) -> str:
     return _MARKUP.sub(lambda found: f"#{ord(found[0])};", text)
 
 
-def draw_graphml(graph: Graph, name: Naming) -> str:
+def draw_graphml(graph: Graph, show: Showing) -> str:
     """GraphML with every point, what is known of it, and every link with its relation."""
     root = ET.Element("graphml", xmlns=GRAPHML)
     for field, kind in _NODE_FIELDS.items():
@@ -113,7 +113,7 @@ def draw_graphml(graph: Graph, name: Naming) -> str:
             point.kind,
             graph.standing[cited],
             f"{graph.strengths[cited]:.4f}",
-            name(point.text),
+            show(point),
         )
         for field, value in zip(_NODE_FIELDS, values, strict=True):
             ET.SubElement(node, "data", key=field).text = _NO_XML.sub("\ufffd", value)

@@ -62,6 +62,24 @@ def test_the_verdict_says_what_it_hangs_on_and_what_speaks_against_it() -> None:
     ]
 
 
+def test_points_have_the_marks_of_the_server_behind_their_quotes_wherever_they_are_shown() -> None:
+    costs = "\u201ca hundred a month\u201d (doc 1)"
+    said = f"[1] It says {costs} and {costs.replace('hundred', 'thousand')}. [checked]\n[2] More."
+
+    def script(call: Call) -> str:
+        if call.task == "judgment":
+            return json.dumps(json.loads(str(default_script(call))) | {"cited": ["A 1.1"]})
+        return said if (call.task, call.seat) == ("argument", "Proponent") else str(default_script(call))
+
+    debate = simulate(build_setup(documents=DOCUMENTS), script).play().debate
+    shown = f"It says {costs} [checked] and {costs.replace('hundred', 'thousand')} [not found in doc 1]. (checked)"
+    in_a_line = shown.translate({0x201C: "'", 0x201D: "'"})
+    assert build_verdict(debate).claims.hangs_on[0].startswith(f'[Proponent 1.1] "{in_a_line}"')
+    assert shown in [point["text"] for point in build_graph_data(debate)["points"]]
+    assert shown in draw(debate, "graphml")
+    assert "a hundred a month#8221; (doc 1) #91;checked#93;" in draw(debate, "mermaid")
+
+
 def test_between_the_positions_are_disputes_attacks_shared_sources_and_what_would_settle_it() -> None:
     between = build_verdict(argue().debate).claims.between
     assert between[0] == 'in dispute: [Opponent 2.1] "Not so [A 1.1]." (falls, influence -0.72)'
