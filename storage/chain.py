@@ -47,7 +47,7 @@ class Row(NamedTuple):
     words: str | None = None
     spending: str | None = None
     judgments: str | None = None
-    owner: str | None = None
+    holder: str | None = None
     requests: int | None = None
     cost: str | None = None
     restored: int = 0

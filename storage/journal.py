@@ -109,7 +109,7 @@ class StreamSummary:
 class Reservation:
     """What the holder of a stream's lease may still spend on requests that are on their way."""
 
-    owner: str
+    holder: str
     amount: Amount
 
 
@@ -203,7 +203,7 @@ class Journal(Ledger, Deletion, Protocol):
         """Write entries `after + 1 …` and the summary in one transaction. Durable on return.
 
         After a cancellation either all or nothing was written. `key`: only with the first entries; of many
-        appends with one key, by any process, one is written. `reserved`: replaces the reservation, if its owner
+        appends with one key, by any process, one is written. `reserved`: replaces the reservation, if its holder
         still has the lease. `seal`: makes the seal of the new head, which has none otherwise.
 
         Raises:
@@ -303,22 +303,22 @@ class Journal(Ledger, Deletion, Protocol):
         """
 
     async def acquire_lease(
-        self, stream: str, owner: str, *, seconds: float, now: float | None = None
+        self, stream: str, holder: str, *, seconds: float, now: float | None = None
     ) -> str:
-        """Own a stream until `now + seconds`, unless another owner holds it. Returns the owner.
+        """Hold a stream until `now + seconds`, unless another process holds it. Returns the holder.
 
         Leases keep two processes from paying for the same reply. Correctness does not depend on them.
         """
 
     async def renew_leases(
-        self, owner: str, streams: Collection[str], *, seconds: float, now: float | None = None
+        self, holder: str, streams: Collection[str], *, seconds: float, now: float | None = None
     ) -> set[str]:
-        """Extend the leases this owner still holds on these streams. Returns the streams it holds."""
+        """Extend the leases this process still has on these streams. Returns the streams it holds."""
 
     async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
-        """{stream: owner} of the leases that are valid at that time."""
+        """{stream: holder} of the leases that are valid at that time."""
 
-    async def release_lease(self, stream: str, owner: str) -> None: ...
+    async def release_lease(self, stream: str, holder: str) -> None: ...
 
     # What all streams spend together: reservations end with the lease that they belong to.
 
@@ -328,7 +328,7 @@ class Journal(Ledger, Deletion, Protocol):
     async def reserve(
         self,
         stream: str,
-        owner: str,
+        holder: str,
         *,
         day: str,
         grant: Callable[[Amount, Amount], Amount],
@@ -337,11 +337,11 @@ class Journal(Ledger, Deletion, Protocol):
         """Add what `grant(spent, reserved)` returns to the reservation of a lease, in one transaction.
 
         Its arguments are those of `find_spending`; no other process reserves meanwhile. False, without a grant,
-        if the owner does not have the lease.
+        if the holder does not have the lease.
         """
 
     async def settle(self, stream: str, reserved: Reservation) -> None:
-        """Replace a reservation without an append, if its owner still has the lease."""
+        """Replace a reservation without an append, if its holder still has the lease."""
 
     # Upkeep: what is derived from the entries can be compared with them, and written again.
 

@@ -20,7 +20,7 @@ FINAL_MARK = "\ue000"
 """A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
 
 ReservationColumns = tuple[str | None, int | None, str | None]
-"""(owner, requests, cost); None keeps the stored value."""
+"""(holder, requests, cost); None keeps the stored value."""
 
 NOT_RESERVED: ReservationColumns = (None, None, None)
 
@@ -52,7 +52,7 @@ def mark_status(status: str) -> str:
 def encode_reservation(reserved: Reservation | None) -> ReservationColumns:
     if reserved is None:
         return NOT_RESERVED
-    return reserved.owner, reserved.amount.requests, f"{reserved.amount.cost:f}"
+    return reserved.holder, reserved.amount.requests, f"{reserved.amount.cost:f}"
 
 
 def parse_details(text: str) -> dict[str, Any] | None:

@@ -100,11 +100,11 @@ MUTATIONS = {
     "take over the lease of a live process": Mutation(
         "server/engine/database/leases.py", "if not is_gone(holder):", "if holder is None:", LEASE_LOSS
     ),
-    "let two owners have one lease": Mutation(
+    "let two processes have one lease": Mutation(
         "storage/sqlite/leases.py",
-        "where lease.owner = excluded.owner or lease.until <= ?4 ",
+        "where lease.holder = excluded.holder or lease.until <= ?4 ",
         "where true or lease.until <= ?4 ",
-        f"{JOURNAL}::test_a_stream_has_one_owner_until_its_lease_runs_out",
+        f"{JOURNAL}::test_a_stream_has_one_holder_until_its_lease_runs_out",
     ),
     "append after another entry": Mutation(
         "storage/chain.py",

@@ -89,7 +89,7 @@ class DebateManager:
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
-        self.owner = self.leases.owner  # names this process in leases and claims
+        self.holder = self.leases.holder  # names this process in leases and claims
         self.store = DebateStore(journal, clock, signer)
         self.load, self.adopt, self.find = self.store.load, self.store.adopt, self.store.find
         self.find_by_prefix, self.find_changes = self.store.find_by_prefix, self.store.find_changes
@@ -338,7 +338,9 @@ class DebateManager:
 
     async def find_runs(self) -> set[str]:
         """Ids of the debates that this or another process runs now."""
-        others = {name for name, owner in (await self.leases.find_owners()).items() if owner != self.owner}
+        others = {
+            name for name, holder in (await self.leases.find_holders()).items() if holder != self.holder
+        }
         return others | {debate_id for debate_id, run in self._driver.runs.items() if not run.is_finished}
 
     async def is_run(self, debate_id: str) -> bool:

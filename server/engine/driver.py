@@ -1,7 +1,7 @@
 """Background tasks that run debates, one for each debate, under its lease.
 
 Callers start or join a run and watch it for as long as they like; the run goes on without them. While
-another process has the lease, it waits, follows what that process records, and takes over when its owner is
+another process has the lease, it waits, follows what that process records, and takes over when its holder is
 gone.
 """
 
@@ -208,10 +208,10 @@ class DebateDriver:
         self, snapshot: DebateSnapshot, seconds: float, on_change: OnChange
     ) -> DebateSnapshot:
         """Watch a debate for at most so many seconds while another process runs it; never takes it over."""
-        version, report_at, own = 0, 0.0, self.leases.owner
+        version, report_at, own = 0, 0.0, self.leases.holder
         with anyio.move_on_after(seconds):
             while snapshot.status == "running" or awaits_client(snapshot.debate):
-                if (await self.leases.find_owners()).get(snapshot.id, own) == own:
+                if (await self.leases.find_holders()).get(snapshot.id, own) == own:
                     break
                 if on_change and (snapshot.debate.version != version or anyio.current_time() >= report_at):
                     version, report_at = snapshot.debate.version, anyio.current_time() + PROGRESS_INTERVAL

@@ -56,7 +56,7 @@ class Recovery:
         oldest = now - self.max_age
         find = partial(self.manager.find, limit=MAX_LISTED)
         try:
-            leased = await self.manager.leases.find_owners()
+            leased = await self.manager.leases.find_holders()
             running = await find(status="running", changed_since=format_time(oldest))
             # Only the daily budget pauses a debate until a given time, which is less than a day away.
             paused = await find(status="paused", changed_since=format_time(oldest - timedelta(days=1)))
@@ -73,7 +73,7 @@ class Recovery:
     async def recover(self, debate_id: str, retry_interval: float) -> None:
         """Run a debate until it ends, pauses or waits for its caller."""
         async with self.limiter:
-            logger.info("Resuming debate %s (owner process gone)", debate_id)
+            logger.info("Resuming debate %s (its process is gone)", debate_id)
             try:
                 snapshot = await self.manager.follow(debate_id, wait=math.inf)
                 del self.failure_counts[debate_id]

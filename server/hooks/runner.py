@@ -184,10 +184,10 @@ class HookRunner:
         """Start a worker for every queue whose first item is due, unless it has one in any process."""
         hooks = {hook.name: hook for hook in self.config.hooks}
         due = [queue for queue in await self.outbox.due_queues(self.now()) if queue not in self.active]
-        owners = await self.manager.leases.find_owners() if due else {}
+        holders = await self.manager.leases.find_holders() if due else {}
         for name, index in due:
             hook = hooks.get(name)
-            is_free = owners.get(lease_name(name, index), self.manager.owner) == self.manager.owner
+            is_free = holders.get(lease_name(name, index), self.manager.holder) == self.manager.holder
             if hook and index < len(hook.do) and is_free:
                 self.active.add((name, index))
                 self.manager.start_task(self.run_worker, hook, index)

@@ -69,8 +69,8 @@ with change as (
     returning 1
 ), settled as (
     update lease set requests = given.requests, cost = given.cost
-    from unnest($18::text[], $19::text[], $20::bigint[], $21::numeric[]) as given (stream, owner, requests, cost)
-    where lease.stream = given.stream and lease.owner = given.owner
+    from unnest($18::text[], $19::text[], $20::bigint[], $21::numeric[]) as given (stream, holder, requests, cost)
+    where lease.stream = given.stream and lease.holder = given.holder
     returning 1
 ), moved_position as (
     update counter set value = case
@@ -163,8 +163,8 @@ def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
             words |= dict.fromkeys((row.stream, word) for word in split_words(tokenizer, row.words))
         for day, amount in json.loads(row.spending or "{}").items():
             days[row.stream, day] = tuple(amount)
-        if row.owner is not None:
-            leases[row.stream, row.owner] = (row.requests or 0, row.cost or "0")
+        if row.holder is not None:
+            leases[row.stream, row.holder] = (row.requests or 0, row.cost or "0")
     entries = [(row.stream, row.seq, row.entry.encode(), row.head, bool(row.restored)) for row in rows]
     return [
         *transpose(list(streams.values()), STREAM_COLUMNS),

@@ -236,13 +236,12 @@ class PostgresJournal(
 
 async def claim_keys(session: Session, opening: Sequence[Append]) -> dict[str, str]:
     """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
-    owners: dict[str, str] = {}
+    claimed: dict[str, str] = {}
     for append in opening:
-        if (key := append.key) and key.name not in owners:
+        if (key := append.key) and key.name not in claimed:
             await session.fetch(DELETE_OLD_KEYS, key.since, key.now)
-            [(owner,)] = await session.fetch(CLAIM_KEY, key.name, append.stream, append.at)
-            owners[key.name] = owner
-    return owners
+            [(claimed[key.name],)] = await session.fetch(CLAIM_KEY, key.name, append.stream, append.at)
+    return claimed
 
 
 async def upgrade(

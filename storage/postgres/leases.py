@@ -1,4 +1,4 @@
-"""Leases of streams in PostgreSQL, by the clock of the database, and the spending that their owners share."""
+"""Leases of streams in PostgreSQL, by the clock of the database, and the spending that their holders share."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -14,26 +14,26 @@ ACQUIRE_LEASE = f"""
 with clock as materialized (
     select {TIME.format("$4")} as now
 ), held as materialized (
-    select lease.owner from lease, clock
-    where stream = $1 and owner <> $2 and until > now and until <= now + 100 * $3::float8
+    select lease.holder from lease, clock
+    where stream = $1 and holder <> $2 and until > now and until <= now + 100 * $3::float8
 ), taken as (
-    insert into lease (stream, owner, until)
+    insert into lease (stream, holder, until)
     select $1, $2, now + $3 from clock where not exists (select 1 from held)
     on conflict (stream) do update
-    set owner = excluded.owner, until = excluded.until, requests = 0, cost = 0
-    where lease.owner = excluded.owner or lease.until <= (select now from clock)
+    set holder = excluded.holder, until = excluded.until, requests = 0, cost = 0
+    where lease.holder = excluded.holder or lease.until <= (select now from clock)
         or lease.until > (select now + 100 * $3 from clock)
-    returning owner
+    returning holder
 )
-select owner from held union all select owner from taken
+select holder from held union all select holder from taken
 """
 
 RENEW_LEASES = f"""
-update lease set until = {TIME.format("$4")} + $1::float8 where owner = $2 and stream = any($3::text[])
+update lease set until = {TIME.format("$4")} + $1::float8 where holder = $2 and stream = any($3::text[])
 returning stream
 """
 
-SELECT_LEASES = f"select stream, owner from lease where until > {TIME.format('$1')}"
+SELECT_LEASES = f"select stream, holder from lease where until > {TIME.format('$1')}"
 
 SELECT_SPENDING = f"""
 select 'spent', calls, cost from daily_spending where day = $1
@@ -43,33 +43,33 @@ select 'reserved', requests, cost from lease where requests > 0 and (until > {TI
 
 LOCK_RESERVATIONS = "select value from counter where name = 'reservations' for update"
 
-SELECT_OWN = "select requests, cost from lease where stream = $1 and owner = $2 for update"
+SELECT_OWN = "select requests, cost from lease where stream = $1 and holder = $2 for update"
 
-SET_RESERVATION = "update lease set requests = $1, cost = $2 where stream = $3 and owner = $4"
+SET_RESERVATION = "update lease set requests = $1, cost = $2 where stream = $3 and holder = $4"
 
 
 class PostgresLeases:
     _db: Database
 
     async def acquire_lease(
-        self, stream: str, owner: str, *, seconds: float, now: float | None = None
+        self, stream: str, holder: str, *, seconds: float, now: float | None = None
     ) -> str:
         while True:
-            for (holder,) in await self._db.write(ACQUIRE_LEASE, stream, owner, float(seconds), now):
-                return str(holder)
+            for (found,) in await self._db.write(ACQUIRE_LEASE, stream, holder, float(seconds), now):
+                return str(found)
             # Another process has just taken it: the next look finds who.
 
     async def renew_leases(
-        self, owner: str, streams: Collection[str], *, seconds: float, now: float | None = None
+        self, holder: str, streams: Collection[str], *, seconds: float, now: float | None = None
     ) -> set[str]:
-        rows = await self._db.write(RENEW_LEASES, float(seconds), owner, list(streams), now)
+        rows = await self._db.write(RENEW_LEASES, float(seconds), holder, list(streams), now)
         return {stream for (stream,) in rows}
 
     async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
         return dict(await self._db.fetch(SELECT_LEASES, now))
 
-    async def release_lease(self, stream: str, owner: str) -> None:
-        await self._db.write("delete from lease where stream = $1 and owner = $2", stream, owner)
+    async def release_lease(self, stream: str, holder: str) -> None:
+        await self._db.write("delete from lease where stream = $1 and holder = $2", stream, holder)
 
     async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
         return sum_spending(await self._db.fetch(SELECT_SPENDING, day, now, ""))
@@ -77,7 +77,7 @@ class PostgresLeases:
     async def reserve(
         self,
         stream: str,
-        owner: str,
+        holder: str,
         *,
         day: str,
         grant: Callable[[Amount, Amount], Amount],
@@ -85,14 +85,14 @@ class PostgresLeases:
     ) -> bool:
         async def write(session: Session) -> bool:
             await session.fetch(LOCK_RESERVATIONS)
-            for own in await session.fetch(SELECT_OWN, stream, owner):
+            for own in await session.fetch(SELECT_OWN, stream, holder):
                 rows = await session.fetch(SELECT_SPENDING, day, now, stream)
                 reserved = Amount(*own).plus(grant(*sum_spending(rows)))
-                await session.fetch(SET_RESERVATION, *reserved, stream, owner)
+                await session.fetch(SET_RESERVATION, *reserved, stream, holder)
                 return True
             return False
 
         return await self._db.transact(write)
 
     async def settle(self, stream: str, reserved: Reservation) -> None:
-        await self._db.write(SET_RESERVATION, *reserved.amount, stream, reserved.owner)
+        await self._db.write(SET_RESERVATION, *reserved.amount, stream, reserved.holder)

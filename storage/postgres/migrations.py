@@ -94,10 +94,10 @@ create table daily_spending (
     cost numeric not null
 ) with (fillfactor = 50);
 
--- `until`: by the clock of the database. `requests`, `cost`: what the owner may still spend on requests on their way.
+-- `until`: by the clock of the database. `requests`, `cost`: what the holder may still spend on requests on their way.
 create table lease (
     stream text collate "C" primary key,
-    owner text not null,
+    holder text not null,
     until double precision not null,
     requests bigint not null default 0,
     cost numeric not null default 0

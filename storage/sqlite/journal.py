@@ -103,7 +103,7 @@ begin
     where calls <> excluded.calls or cost <> excluded.cost;
 {REPLACE_JUDGMENTS.format(stream="new.stream", rows="new.judgments")}
     update lease set requests = new.requests, cost = new.cost
-    where stream = new.stream and owner = new.owner;
+    where stream = new.stream and holder = new.holder;
 end
 """
 
@@ -238,13 +238,14 @@ class SqliteJournal(
 
     async def _claim_keys(self, db: aiosqlite.Connection, opening: Sequence[Append]) -> dict[str, str]:
         """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
-        owners: dict[str, str] = {}
+        claimed: dict[str, str] = {}
         for append in opening:
             if key := append.key:
                 await db.execute_fetchall(DELETE_OLD_KEYS, [key.since, self._time(key.now)])
-                [(owner,)] = await db.execute_fetchall(CLAIM_KEY, [key.name, append.stream, append.at])
-                owners[key.name] = owner
-        return owners
+                [(claimed[key.name],)] = await db.execute_fetchall(
+                    CLAIM_KEY, [key.name, append.stream, append.at]
+                )
+        return claimed
 
     async def restore(
         self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None

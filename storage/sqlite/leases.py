@@ -1,4 +1,4 @@
-"""Leases of streams in the journal's SQLite file, and the spending that their owners share."""
+"""Leases of streams in the journal's SQLite file, and the spending that their holders share."""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -9,19 +9,19 @@ from storage.summaries import parse_amount, sum_spending
 
 # A lease that ends implausibly far ahead came from a wrong clock and is replaced.
 ACQUIRE_LEASE = """
-insert into lease (stream, owner, until) values (?1, ?2, ?3)
-on conflict (stream) do update set (owner, until, requests, cost) = (
-    select excluded.owner, excluded.until, 0, '0'
-    where lease.owner = excluded.owner or lease.until <= ?4 or lease.until > ?4 + 100 * (?3 - ?4)
+insert into lease (stream, holder, until) values (?1, ?2, ?3)
+on conflict (stream) do update set (holder, until, requests, cost) = (
+    select excluded.holder, excluded.until, 0, '0'
+    where lease.holder = excluded.holder or lease.until <= ?4 or lease.until > ?4 + 100 * (?3 - ?4)
     union all
-    select lease.owner, lease.until, lease.requests, lease.cost
+    select lease.holder, lease.until, lease.requests, lease.cost
     limit 1
 )
-returning owner
+returning holder
 """
 
 RENEW_LEASES = """
-update lease set until = ? where owner = ? and stream in (select value from json_each(?))
+update lease set until = ? where holder = ? and stream in (select value from json_each(?))
 returning stream
 """
 
@@ -31,11 +31,11 @@ union all
 select 'reserved', requests, cost from lease where requests > 0 and (until > ?2 or stream = ?3)
 """
 
-SET_RESERVATION = "update lease set requests = ?, cost = ? where stream = ? and owner = ?"
+SET_RESERVATION = "update lease set requests = ?, cost = ? where stream = ? and holder = ?"
 
 
 class SqliteLeases:
-    """What a power failure may undo is written without a disk sync: after one no owner is alive."""
+    """What a power failure may undo is written without a disk sync: after one no holder is alive."""
 
     _db: Database
     _clock: Callable[[], float]
@@ -44,26 +44,26 @@ class SqliteLeases:
         return self._clock() if now is None else now
 
     async def acquire_lease(
-        self, stream: str, owner: str, *, seconds: float, now: float | None = None
+        self, stream: str, holder: str, *, seconds: float, now: float | None = None
     ) -> str:
         now = self._time(now)
-        [(holder,)] = await self._db.writer.fetch_all(ACQUIRE_LEASE, stream, owner, now + seconds, now)
+        [(holder,)] = await self._db.writer.fetch_all(ACQUIRE_LEASE, stream, holder, now + seconds, now)
         return str(holder)
 
     async def renew_leases(
-        self, owner: str, streams: Collection[str], *, seconds: float, now: float | None = None
+        self, holder: str, streams: Collection[str], *, seconds: float, now: float | None = None
     ) -> set[str]:
         renewed = await self._db.writer.fetch_all(
-            RENEW_LEASES, self._time(now) + seconds, owner, json.dumps(list(streams))
+            RENEW_LEASES, self._time(now) + seconds, holder, json.dumps(list(streams))
         )
         return {stream for (stream,) in renewed}
 
     async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
-        sql = "select stream, owner from lease where until > ?"
+        sql = "select stream, holder from lease where until > ?"
         return dict(await self._db.reader.fetch_all(sql, self._time(now)))
 
-    async def release_lease(self, stream: str, owner: str) -> None:
-        await self._db.writer.fetch_all("delete from lease where stream = ? and owner = ?", stream, owner)
+    async def release_lease(self, stream: str, holder: str) -> None:
+        await self._db.writer.fetch_all("delete from lease where stream = ? and holder = ?", stream, holder)
 
     async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
         return sum_spending(await self._db.reader.fetch_all(SELECT_SPENDING, day, self._time(now), ""))
@@ -71,7 +71,7 @@ class SqliteLeases:
     async def reserve(
         self,
         stream: str,
-        owner: str,
+        holder: str,
         *,
         day: str,
         grant: Callable[[Amount, Amount], Amount],
@@ -80,16 +80,16 @@ class SqliteLeases:
         async with self._db.reader.transaction() as db:
             own = list(
                 await db.execute_fetchall(
-                    "select requests, cost from lease where stream = ? and owner = ?", [stream, owner]
+                    "select requests, cost from lease where stream = ? and holder = ?", [stream, holder]
                 )
             )
             if own:
                 rows = await db.execute_fetchall(SELECT_SPENDING, [day, self._time(now), stream])
                 reserved = parse_amount(*own[0]).plus(grant(*sum_spending(rows)))
-                values = [reserved.requests, f"{reserved.cost:f}", stream, owner]
+                values = [reserved.requests, f"{reserved.cost:f}", stream, holder]
                 await db.execute_fetchall(SET_RESERVATION, values)
         return bool(own)
 
     async def settle(self, stream: str, reserved: Reservation) -> None:
         requests, cost = reserved.amount
-        await self._db.reader.fetch_all(SET_RESERVATION, requests, f"{cost:f}", stream, reserved.owner)
+        await self._db.reader.fetch_all(SET_RESERVATION, requests, f"{cost:f}", stream, reserved.holder)

@@ -129,6 +129,7 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
         """,
     ),
     "m006_tombstones": REFUSE_RETURN,
+    "m007_lease_holders": ("alter table lease rename column owner to holder",),
 }
 """The statements of each migration, by the name that the database records."""
 

@@ -205,13 +205,13 @@ class ConflictContract:
 @pytest.mark.requirement("N8")
 @pytest.mark.asyncio
 class LeaseContract:
-    async def test_the_leases_in_force_are_told_with_their_owners(self, journal: Journal) -> None:
+    async def test_the_leases_in_force_are_told_with_their_holders(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         await journal.acquire_lease("other", "you", now=105, seconds=10)
         assert await journal.active_leases(now=109) == {"s": "me", "other": "you"}
         assert await journal.active_leases(now=110) == {"other": "you"}
 
-    async def test_a_stream_has_one_owner_until_its_lease_runs_out(self, journal: Journal) -> None:
+    async def test_a_stream_has_one_holder_until_its_lease_runs_out(self, journal: Journal) -> None:
         asked = [
             ("s", "me", 100),
             ("s", "you", 109),
@@ -220,14 +220,14 @@ class LeaseContract:
             ("s", "you", 118),
         ]
         asked += [("s", "you", 119), ("s", "me", 120)]
-        owners = [
-            await journal.acquire_lease(stream, owner, now=now, seconds=10) for stream, owner, now in asked
+        holders = [
+            await journal.acquire_lease(stream, holder, now=now, seconds=10) for stream, holder, now in asked
         ]
-        assert owners == ["me", "me", "you", "me", "me", "you", "you"]
+        assert holders == ["me", "me", "you", "me", "me", "you", "you"]
 
-    async def test_an_owner_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
-        for stream, owner in (("a", "me"), ("b", "me"), ("c", "you")):
-            await journal.acquire_lease(stream, owner, now=100, seconds=10)
+    async def test_a_holder_renews_all_of_its_leases_and_no_others(self, journal: Journal) -> None:
+        for stream, holder in (("a", "me"), ("b", "me"), ("c", "you")):
+            await journal.acquire_lease(stream, holder, now=100, seconds=10)
         kept = await journal.renew_leases("me", ["a", "b", "c", "d"], now=109, seconds=10)
         assert kept == {"a", "b"}
         assert await journal.renew_leases("me", [], now=109, seconds=10) == set()
@@ -241,7 +241,7 @@ class LeaseContract:
         await journal.acquire_lease("s", "me", now=1_000_000, seconds=10)
         assert await journal.acquire_lease("s", "you", now=100, seconds=10) == "you"
 
-    async def test_a_released_stream_is_free_and_only_its_owner_releases_it(self, journal: Journal) -> None:
+    async def test_a_released_stream_is_free_and_only_its_holder_releases_it(self, journal: Journal) -> None:
         await journal.acquire_lease("s", "me", now=100, seconds=10)
         await journal.release_lease("s", "you")
         assert await journal.acquire_lease("s", "you", now=101, seconds=10) == "me"

@@ -18,8 +18,8 @@ def cents(requests: int) -> Amount:
     return Amount(requests, requests * Decimal("0.01"))
 
 
-async def reserve(journal: Journal, stream: str, owner: str, amount: Amount, *, now: float = 100) -> bool:
-    return await journal.reserve(stream, owner, day=DAY, now=now, grant=lambda _spent, _reserved: amount)
+async def reserve(journal: Journal, stream: str, holder: str, amount: Amount, *, now: float = 100) -> bool:
+    return await journal.reserve(stream, holder, day=DAY, now=now, grant=lambda _spent, _reserved: amount)
 
 
 @pytest.mark.requirement("N10")
@@ -41,8 +41,8 @@ class SpendingContract:
         assert await journal.find_spending(OTHER_DAY, now=100) == (cents(1), NOTHING)
 
     async def test_what_is_reserved_counts_as_long_as_the_lease_does(self, journal: Journal) -> None:
-        for stream, owner in (("a", "me"), ("b", "you")):
-            await journal.acquire_lease(stream, owner, now=100, seconds=10)
+        for stream, holder in (("a", "me"), ("b", "you")):
+            await journal.acquire_lease(stream, holder, now=100, seconds=10)
         assert await reserve(journal, "a", "me", cents(2))
         assert await reserve(journal, "a", "me", cents(1))
         assert await reserve(journal, "b", "you", cents(4))

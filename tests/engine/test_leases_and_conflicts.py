@@ -188,7 +188,7 @@ async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: Jo
 async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journal: Journal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
-        await journal.acquire_lease(snapshot.id, ended_owner(), now=utc_now().timestamp(), seconds=60)
+        await journal.acquire_lease(snapshot.id, ended_holder(), now=utc_now().timestamp(), seconds=60)
         with anyio.fail_after(5):
             snapshot = await manager.step(snapshot.id, wait=60)
 
@@ -240,8 +240,8 @@ async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: Journal)
     assert run.snapshot is newer
 
 
-def ended_owner() -> str:
-    """The owner name of a process that has ended."""
+def ended_holder() -> str:
+    """The holder name of a process that has ended."""
     child = subprocess.Popen(["true"])
     child.wait()
     return f"{machine_name()}:{child.pid}:ab"
@@ -249,11 +249,11 @@ def ended_owner() -> str:
 
 @pytest.mark.skipif(os.name != "posix", reason="on other systems the lease expires")
 def test_a_process_that_has_ended_is_gone() -> None:
-    assert is_gone(ended_owner())
+    assert is_gone(ended_holder())
 
 
 @pytest.mark.parametrize(
-    "owner", ["", "me", f"elsewhere:{2**22}:ab", f"{machine_name()}:x:ab", f"{machine_name()}:{2**70}:ab"]
+    "holder", ["", "me", f"elsewhere:{2**22}:ab", f"{machine_name()}:x:ab", f"{machine_name()}:{2**70}:ab"]
 )
-def test_an_owner_that_cannot_be_checked_is_not_gone(owner: str) -> None:
-    assert not is_gone(owner)
+def test_a_holder_that_cannot_be_checked_is_not_gone(holder: str) -> None:
+    assert not is_gone(holder)

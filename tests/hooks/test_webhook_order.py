@@ -34,8 +34,10 @@ async def find_worker(database: str, *, other_than: int = 0) -> int:
     with anyio.fail_after(5):
         async with open_any_journal(database) as journal:
             while True:
-                owner = (await journal.active_leases(now=utc_now().timestamp())).get(lease_name("ops", 0), "")
-                if owner and (pid := int(owner.split(":")[-2])) != other_than:
+                holder = (await journal.active_leases(now=utc_now().timestamp())).get(
+                    lease_name("ops", 0), ""
+                )
+                if holder and (pid := int(holder.split(":")[-2])) != other_than:
                     return pid
                 await anyio.lowlevel.checkpoint()
 

@@ -62,14 +62,14 @@ class DailyBudget:
             return choose(self.compute_remaining(spent, reserved, cost_per_request).calls)
 
         with translate_storage_errors():
-            if not await self.journal.reserve(debate_id, self.leases.owner, day=self.day, grant=grant):
+            if not await self.journal.reserve(debate_id, self.leases.holder, day=self.day, grant=grant):
                 raise LeaseLostError
 
     def build_reservation(self, in_flight: Iterable[Amount]) -> Reservation | None:
         """What stays reserved for these calls when others are settled."""
         if not self.is_limited:
             return None
-        return Reservation(self.leases.owner, sum_amounts(in_flight))
+        return Reservation(self.leases.holder, sum_amounts(in_flight))
 
     async def settle(self, debate_id: str, reserved: Reservation | None) -> None:
         """Give back what was reserved for calls whose answers are not recorded."""

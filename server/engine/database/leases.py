@@ -1,6 +1,6 @@
 """Leases: at most one process at a time calls models for a debate, or works on a queue of a hook.
 
-Correctness does not depend on them; cost does. A lease expires unless its owner renews it. The lease of a
+Correctness does not depend on them; cost does. A lease expires unless its holder renews it. The lease of a
 process of this machine that no longer exists is taken over at once.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from server.engine.database.errors import translate_storage_errors
 from storage.journal import Journal, StorageError
 
-LEASE_SECONDS = 3.0  # until a debate is taken over whose owner hangs, or died on another machine
+LEASE_SECONDS = 3.0  # until a debate is taken over whose holder hangs, or died on another machine
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
 
 
@@ -24,13 +24,13 @@ class LeaseLostError(Exception):
     """Another process runs this debate now: no more calls may be made here."""
 
 
-def is_gone(owner: str) -> bool:
-    """Whether the owner was a process of this machine that no longer exists.
+def is_gone(holder: str) -> bool:
+    """Whether the holder was a process of this machine that no longer exists.
 
     False where that cannot be known: for other machines and containers, and on Windows, where signal 0 would
     interrupt the process.
     """
-    machine, _, process_id = owner.rpartition(":")[0].rpartition(":")
+    machine, _, process_id = holder.rpartition(":")[0].rpartition(":")
     if os.name == "posix" and machine == machine_name() and process_id.isdigit():
         try:
             os.kill(int(process_id), 0)
@@ -56,12 +56,12 @@ def machine_name() -> str:
 
 
 class Leases:
-    """The leases of this process. `acquire` and `find_owners` may raise StorageUnavailableError."""
+    """The leases of this process. `acquire` and `find_holders` may raise StorageUnavailableError."""
 
     def __init__(self, journal: Journal, clock: Callable[[], datetime]) -> None:
         self.journal = journal
         self.clock = clock
-        self.owner = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
+        self.holder = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
         # By debate id or queue, in the time of this process: from the moment it asked, hence never too late.
         self.expires_at: dict[str, float] = {}
 
@@ -70,8 +70,8 @@ class Leases:
         with translate_storage_errors():
             while True:
                 asked_at = self.clock().timestamp()
-                holder = await self.journal.acquire_lease(name, self.owner, seconds=seconds)
-                if holder == self.owner:
+                holder = await self.journal.acquire_lease(name, self.holder, seconds=seconds)
+                if holder == self.holder:
                     self.expires_at[name] = asked_at + seconds
                     return True
                 if not is_gone(holder):
@@ -90,19 +90,19 @@ class Leases:
         """Renew these leases; returns those that this process still has."""
         asked_at = self.clock().timestamp()
         try:
-            held = await self.journal.renew_leases(self.owner, debate_ids, seconds=LEASE_SECONDS)
+            held = await self.journal.renew_leases(self.holder, debate_ids, seconds=LEASE_SECONDS)
         except StorageError:  # the journal logs it; the next heartbeat tries again
             return set(debate_ids)
         self.expires_at |= dict.fromkeys(held, asked_at + LEASE_SECONDS)
         return held
 
-    async def find_owners(self) -> dict[str, str]:
-        """{debate id or queue: owner} of the leases whose owner may still be alive."""
+    async def find_holders(self) -> dict[str, str]:
+        """{debate id or queue: holder} of the leases whose holder may still be alive."""
         with translate_storage_errors():
             leases = await self.journal.active_leases()
-        return {name: owner for name, owner in leases.items() if not is_gone(owner)}
+        return {name: holder for name, holder in leases.items() if not is_gone(holder)}
 
     async def release(self, name: str) -> None:
         self.expires_at.pop(name, None)
         with suppress(StorageError):  # it expires: nobody renews it any more
-            await self.journal.release_lease(name, self.owner)
+            await self.journal.release_lease(name, self.holder)
