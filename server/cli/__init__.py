@@ -1,1 +1,1 @@
-"""The terminal: what its commands share, and the commands in a package of their own."""
+"""The terminal: what its commands share, and its commands, in two packages."""

@@ -32,20 +32,25 @@ def build_default_map(
 def find_values(
     command: click.Command, name: str, options: Mapping[str, Any], ctx: click.Context
 ) -> Iterator[tuple[str, Any]]:
-    known = {spelt.lstrip("-"): row for row in command.params for spelt in row.opts if spelt.startswith("--")}
+    known = {
+        option.lstrip("-"): parameter
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--")
+    }
     for key, given in options.items():
-        row = known.get(key.replace("_", "-"))
-        if row is None or row.name is None:
+        parameter = known.get(key.replace("_", "-"))
+        if parameter is None or parameter.name is None:
             hint = f"`counterpoint {name} --help` shows its options"
             raise InvalidSettingsError(
                 f"{describe_place(name, key)}: `{name}` has no option --{key[:40]}; {hint}."
             )
-        value = [given] if row.multiple and not isinstance(given, list) else given
+        value = [given] if parameter.multiple and not isinstance(given, list) else given
         try:
-            row.type_cast_value(ctx, value)
+            parameter.type_cast_value(ctx, value)
         except click.BadParameter as error:
             raise InvalidSettingsError(f"{describe_place(name, key)}: {error.message}") from None
-        yield row.name, value
+        yield parameter.name, value
 
 
 def describe_place(*keys: str) -> str:
