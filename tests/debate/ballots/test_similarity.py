@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.ballots.report import describe_measured
 from server.debate.ballots.similarity import (
     SIMILAR,
     build_measured,
@@ -18,6 +19,7 @@ from server.debate.facts.answers import Measured, build_embedding_key
 from server.debate.facts.beliefs import Converged
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened
+from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.markdown import render_transcript
@@ -64,11 +66,20 @@ def talk(*positions: str, choices: str = "AAA", words: Any = None, opened: Any =
     return at.play()
 
 
+def test_what_is_measured_is_no_prompt() -> None:
+    at = talk(COSTS, REWORDED)
+    asked = replace(at.calls_made[-1][0], task="measurement")
+    with pytest.raises(AssertionError, match="embedded as they are"):
+        render(at.debate, asked)
+
+
 def test_a_talk_ends_where_all_choose_the_same_and_hold_it_alike() -> None:
     at = talk(COSTS, REWORDED)
     (measured,) = at.debate.measurements
     (pair,) = measured.similarities
     assert (pair.one, pair.other) == (P, OPP)
+    told = f"by {measured.usage.model}: {P} and {OPP} {pair.value}."
+    assert describe_measured(measured) == f"Similarity of what all hold in private, {told}"
     assert float(pair.value) >= SIMILAR
     assert [(one.seat, one.key) for one in measured.positions] == [
         (P, build_embedding_key(MODEL, COSTS)),
