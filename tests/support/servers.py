@@ -43,6 +43,7 @@ def cli(database: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
     from server.cli.main import counterpoint  # noqa: PLC0415  (slow, and few tests need it)
 
     monkeypatch.setenv("COUNTERPOINT_DB", database)
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")  # the one that runs on this machine is not asked
 
     def run(*args: str, framing: bool = False, **more: Any) -> Result:
         is_new = args[:1] == ("debate",) and not {"--continue", "--help"} & {*args}
