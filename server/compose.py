@@ -24,7 +24,7 @@ from server.redaction import find_secrets, learn_secrets
 from server.research import Research
 from server.settings import Settings
 from server.signing import Signer
-from server.startup import open_journal
+from server.startup import DATABASE_PATIENCE, open_journal
 from storage.journal import Journal
 from storage.outbox import Outbox
 
@@ -42,11 +42,13 @@ async def open_manager(
     clock: Callable[[], datetime] = utc_now,
     leeway: float = LEEWAY,
     journal: Journal | None = None,
+    database_patience: float = DATABASE_PATIENCE,
 ) -> AsyncIterator[DebateManager]:
     """The manager of this process, with its database, research servers and hooks.
 
     `custom_models`: by name. `recover`: resume unattended debates whose process is gone. `chaos`: faults to inject into
     all models. `leeway`: see `ModelCaller`. `journal`: one that is open already, and stays open.
+    `database_patience`: see `open_journal`.
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
@@ -55,8 +57,9 @@ async def open_manager(
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     prices = PriceTable(settings.prices)
     open_hooks = prepare_hooks(settings, environ)
+    open_own = partial(open_journal, settings, lambda: clock().timestamp(), patience=database_patience)
     async with (
-        nullcontext(journal) if journal else open_journal(settings, lambda: clock().timestamp()) as opened,
+        nullcontext(journal) if journal else open_own() as opened,
         Research(settings.mcp_servers) as research,
         Connections() as connections,
         DebateManager(

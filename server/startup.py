@@ -18,8 +18,13 @@ DATABASE_PATIENCE = 5.0  # seconds; with a call's `wait_seconds` below the reque
 
 
 @asynccontextmanager
-async def open_journal(settings: Settings, clock: Callable[[], float] = time.time) -> AsyncIterator[Journal]:
-    """The database of the settings. `clock`: Unix time, for a database that has none.
+async def open_journal(
+    settings: Settings, clock: Callable[[], float] = time.time, *, patience: float = DATABASE_PATIENCE
+) -> AsyncIterator[Journal]:
+    """The database of the settings.
+
+    `clock`: Unix time, for a database that has none. `patience`: seconds that each call waits for a lock, or for the
+    server of the database.
 
     Raises StorageUnavailableError, InvalidSettingsError.
     """
@@ -27,9 +32,9 @@ async def open_journal(settings: Settings, clock: Callable[[], float] = time.tim
     journal: Journal
     try:
         if is_address(settings.database):
-            journal = await connect(settings)
+            journal = await connect(settings, patience)
         else:
-            journal = await SqliteJournal.open(settings.database, lock_timeout=DATABASE_PATIENCE, clock=clock)
+            journal = await SqliteJournal.open(settings.database, lock_timeout=patience, clock=clock)
     except StorageError:
         # It knows all that can be wrong with a record, and so imports the rules of debates.
         from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415
@@ -61,11 +66,11 @@ async def upgrade_database(settings: Settings) -> list[str]:
         return applied
 
 
-async def connect(settings: Settings) -> Journal:
+async def connect(settings: Settings, patience: float) -> Journal:
     """Raises StorageError, InvalidSettingsError."""
     postgres, password = import_postgres(), find_password(settings)
     journal: Journal = await postgres.PostgresJournal.open(
-        settings.database, password=password, patience=DATABASE_PATIENCE
+        settings.database, password=password, patience=patience
     )
     return journal
 

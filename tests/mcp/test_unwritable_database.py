@@ -88,13 +88,11 @@ async def expect_verdict_once_paid(client: Client, gate: Gate, debate_id: str) -
 async def test_waits_for_a_lock_do_not_add_up_and_are_one_warning(
     open_modern: OpenClient,
     database: str,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("server.startup.DATABASE_PATIENCE", LOCK_TIMEOUT)
     gate = Gate()
     errors: list[str] = []
-    async with open_modern({"mine": gate.model}) as client:
+    async with open_modern({"mine": gate.model}, database_patience=LOCK_TIMEOUT) as client:
         debate_id = await start_debate(client, gate)
 
         async def write(number: int) -> None:

@@ -14,6 +14,7 @@ from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager, utc_now
 from server.models import Model
 from server.settings import Settings
+from server.startup import DATABASE_PATIENCE
 from tests.support.raw_sql import run_raw
 from tests.support.simulation import build_request
 
@@ -25,12 +26,15 @@ def open_engine(
     default: str = "mine",
     recover: bool = False,
     clock: Callable[[], datetime] = utc_now,
+    database_patience: float = DATABASE_PATIENCE,
     **settings: Any,
 ) -> AbstractAsyncContextManager[DebateManager]:
     """`models` by their names, or the one called "mine". `default`: for debates that name none."""
     named = models if isinstance(models, Mapping) or models is None else {"mine": models}
     configured = Settings(db=str(database), models=(default,) if default else (), **settings)
-    return open_manager(configured, named, environ={}, recover=recover, clock=clock)
+    return open_manager(
+        configured, named, environ={}, recover=recover, clock=clock, database_patience=database_patience
+    )
 
 
 async def start_debate(manager: DebateManager, *, hold: bool = False, **fields: Any) -> DebateSnapshot:

@@ -18,6 +18,7 @@ from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.models import Model
 from server.settings import ResearchServer, Settings
+from server.startup import DATABASE_PATIENCE
 from tests.support.hook_debates import LogLines
 
 Cli = Callable[..., Result]
@@ -88,6 +89,7 @@ async def connect_client(
     research: Mapping[str, ResearchServer] | None = None,
     clock: Callable[[], datetime] = utc_now,
     settings: Mapping[str, Any] | None = None,
+    database_patience: float = DATABASE_PATIENCE,
     **options: Any,
 ) -> AsyncIterator[Client]:
     """A client of a server with `models` added to the registry and `default` as default model, if it has a name."""
@@ -96,7 +98,7 @@ async def connect_client(
         db=database, models=tuple(filter(None, [default])), mcp_servers=servers, **(settings or {})
     )
     async with (
-        open_manager(chosen, models, environ={}, clock=clock) as manager,
+        open_manager(chosen, models, environ={}, clock=clock, database_patience=database_patience) as manager,
         Client(build_server(LateManager.of(manager)), mode=era, **options) as client,
     ):
         session = client.session

@@ -153,11 +153,10 @@ async def test_an_answer_in_flight_outlives_a_database_that_goes_once_another_an
 
 @pytest.mark.sqlite
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    database: str,
 ) -> None:
-    monkeypatch.setattr("server.startup.DATABASE_PATIENCE", 0.05)
     model = ScriptedModel(delay=0.05)
-    async with open_engine(database, model) as running:
+    async with open_engine(database, model, database_patience=0.05) as running:
         snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
         while not model.requests:
