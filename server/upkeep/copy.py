@@ -12,6 +12,7 @@ from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
 from storage.journal import (
     DamagedStreamError,
+    DeletedStreamError,
     DivergenceError,
     Entry,
     Journal,
@@ -31,8 +32,8 @@ class CopyResult:
 async def copy_debates(source: DebateManager, target: Journal) -> CopyResult:
     """Copy what the target lacks, oldest debate first.
 
-    A debate that is another one there, or goes on there already, is a problem of the result, as one whose record is
-    damaged. Raises StorageUnavailableError if a database cannot be used.
+    A debate that is another one there, goes on there already or was deleted there is a problem of the result, as one
+    whose record is damaged. Tombstones are not copied. Raises StorageUnavailableError if a database cannot be used.
     """
     result = CopyResult()
     journal = source.store.journal
@@ -46,6 +47,9 @@ async def copy_debates(source: DebateManager, target: Journal) -> CopyResult:
                 continue
             except DamagedStreamError as error:
                 result.problems.append(Problem(debate_id, str(error)))
+                continue
+            except DeletedStreamError:
+                result.problems.append(Problem(debate_id, "it was deleted in the target, and stays so"))
                 continue
             result.copied_entries += added
             result.copied_debates += bool(added)

@@ -114,6 +114,30 @@ def test_what_goes_on_in_the_copy_or_is_another_debate_there_is_told(
     assert "is another one in the target." in apart.stdout
 
 
+def test_a_debate_that_was_deleted_in_the_target_stays_so_and_stops_no_other(
+    cli: Cli, database: str, other: str
+) -> None:
+    ended, running = anyio.run(make_debates, database)
+
+    async def delete_there() -> None:
+        async with open_any_journal(database) as source, open_any_journal(other) as target:
+            entries, summary = await source.read(ended), await source.read_summary(ended)
+            await target.restore(ended, entries, summary)
+            await target.delete(ended, at="2030-01-01T00:00:00.000Z", actor="me", summary=summary)
+
+    anyio.run(delete_there)
+    copied = cli("db", "copy", database, other)
+    assert copied.exit_code == 1
+    assert f"{ended}: it was deleted in the target, and stays so." in copied.stdout
+    assert "1 of 2 debates written" in copied.stdout
+
+    async def find_copied() -> list[str]:
+        async with open_any_journal(other) as journal:
+            return await journal.find_all_streams()
+
+    assert anyio.run(find_copied) == [running]
+
+
 def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(
     cli: Cli, database: str, other: str
 ) -> None:
