@@ -19,6 +19,11 @@ UNCHANGED: SummaryColumns = (None, None, None, None, None, None)
 FINAL_MARK = "\ue000"
 """A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
 
+MAX_STREAM_NUMBER = 2**63 - 1  # what the databases can hold
+
+LAST_CHARACTER = "\U0010ffff"
+"""Texts with a prefix are those from the prefix to the prefix with this: a range, which an index can answer."""
+
 ReservationColumns = tuple[str | None, int | None, str | None]
 """(holder, requests, cost); None keeps the stored value."""
 
@@ -69,6 +74,16 @@ def parse_listing(row: Sequence[Any]) -> StreamListing:
     details = parse_details(text)
     mark = "(damaged summary) " if details is None else ""
     return StreamListing(name, number, mark + title, status, details or {}, opened_at, changed_at)
+
+
+def find_upper_bound(before: int) -> int:
+    """The number that those of listed streams are below. `before`: 0 for no bound."""
+    return min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
+
+
+def parse_changes(rows: Sequence[Sequence[Any]], after: int) -> tuple[int, list[str]]:
+    """(current position, streams) from (position of its last entry, stream), in order of the positions."""
+    return (rows[-1][0] if rows else after), [stream for _, stream in rows]
 
 
 def parse_amount(requests: int, cost: str) -> Amount:

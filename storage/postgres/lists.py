@@ -6,11 +6,15 @@ from typing import Any
 from storage.journal import StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.pool import Database
-from storage.summaries import FINAL_MARK, mark_status, parse_listing
+from storage.summaries import (
+    FINAL_MARK,
+    LAST_CHARACTER,
+    find_upper_bound,
+    mark_status,
+    parse_changes,
+    parse_listing,
+)
 from storage.words import Tokenizer
-
-MAX_STREAM_NUMBER = 2**63 - 1
-LAST_CHARACTER = "\U0010ffff"
 
 _LISTING_COLUMNS = "name, stream.number, title, status, details, opened_at, changed_at"
 
@@ -53,7 +57,7 @@ class PostgresLists:
         before: int = 0,
         limit: int = 20,
     ) -> list[StreamListing]:
-        until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
+        until = find_upper_bound(before)
         names = list(streams)
         statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
         if query.strip():
@@ -74,8 +78,7 @@ class PostgresLists:
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         if after < 0:
             return int((await self._db.fetch(SELECT_POSITION))[0][0]), []
-        rows = await self._db.fetch(SELECT_CHANGES, after)
-        return (rows[-1][0] if rows else after), [stream for _, stream in rows]
+        return parse_changes(await self._db.fetch(SELECT_CHANGES, after), after)
 
 
 def build_search(words: list[str], status: str, *, is_final: bool) -> tuple[str, list[str]]:

@@ -6,10 +6,15 @@ from typing import Any
 
 from storage.journal import StreamListing
 from storage.sqlite.database import Database
-from storage.summaries import FINAL_MARK, mark_status, parse_listing
+from storage.summaries import (
+    FINAL_MARK,
+    LAST_CHARACTER,
+    find_upper_bound,
+    mark_status,
+    parse_changes,
+    parse_listing,
+)
 from storage.words import Tokenizer
-
-MAX_STREAM_NUMBER = 2**63 - 1
 
 _LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
 _STREAMS = "(select value from json_each(?5))"
@@ -65,7 +70,7 @@ class SqliteLists:
         before: int = 0,
         limit: int = 20,
     ) -> list[StreamListing]:
-        until = min(before, MAX_STREAM_NUMBER) or MAX_STREAM_NUMBER
+        until = find_upper_bound(before)
         names = json.dumps(list(streams))
         statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
         if query.strip():
@@ -80,7 +85,7 @@ class SqliteLists:
         return [parse_listing(row) for row in await self._db.reader.fetch_all(*statement)]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        rows = await self._db.reader.fetch_all(SELECT_BY_PREFIX, prefix, prefix + "\U0010ffff", limit)
+        rows = await self._db.reader.fetch_all(SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
         return [name for (name,) in rows]
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
@@ -88,8 +93,7 @@ class SqliteLists:
             rows = await self._db.reader.fetch_all(SELECT_POSITION)
             return rows[0][0], []
         # SQLite serialises writers, so positions become visible in order.
-        rows = await self._db.reader.fetch_all(SELECT_CHANGES, after)
-        return (rows[-1][0] if rows else after), [stream for _, stream in rows]
+        return parse_changes(await self._db.reader.fetch_all(SELECT_CHANGES, after), after)
 
 
 def build_match(words: Sequence[str], status: str = "", *, is_final: bool = False) -> str:
