@@ -12,6 +12,7 @@ from typing import Any
 from server.debate.arguments.citations import find_cited
 from server.debate.arguments.points import format_id, list_points
 from server.debate.facts.beliefs import Belief, Citation, Criterion, apportion
+from server.debate.facts.config import WRITTEN
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
@@ -69,7 +70,7 @@ def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: boo
         check_beliefs(debate, winner, beliefs, call.reading)
         check_findings(debate, winner, fields, text, call.reading)
     cited, unknown = parse_cited(debate, fields, call.reading)
-    if is_informative and winner and call.attempt == 1 and "cited" in fields:
+    if is_informative and winner and "cited" in fields and can_ask_again(call):
         check_cited(debate, winner, cited, call.reading)
     verdict = clean_text(fields.get("verdict")) or clean_text(fields.get("reasoning"))
     common = clean_text(fields.get("common_position")) if not winner else ""
@@ -235,6 +236,14 @@ def parse_cited(debate: Debate, fields: Mapping[str, Any], reading: int) -> tupl
     ids = [f"[{clean_text(one).strip('[] ')}]" for one in listed[:MAX_CITED] if isinstance(one, str)]
     prose = (clean_text(fields.get(name)) for name in ("verdict", "reasoning"))
     return find_cited(debate, (*ids, *prose), reading)
+
+
+def can_ask_again(call: Call) -> bool:
+    """Whether a better answer can be asked for: once, and not of somebody who writes by hand.
+
+    An answer written by hand is refused without a record, so that every further one would count as the first.
+    """
+    return call.attempt == 1 and call.model not in WRITTEN
 
 
 def check_cited(debate: Debate, winner: str, cited: tuple[Citation, ...], reading: int) -> None:

@@ -89,6 +89,11 @@ class TestSubmitting:
         submit(at, "judge 1", render_finding("A", reasoning="In the other order, too."))
         assert [judged.slot_index for judged in at.debate.judgments] == [1, 2]
 
+    def test_a_finding_that_cites_no_point_of_its_winner_is_taken(self) -> None:
+        at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
+        submit(at, "judge 1", render_finding("A", cited=[]))
+        assert at.debate.judgments[0].winner == at.debate.names[0]
+
     def test_who_was_written_to_twice_answers_one_message_after_the_other(self) -> None:
         who = [*TWO, {"name": "Cleo", "stance": "later"}]
 
