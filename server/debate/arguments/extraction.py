@@ -12,7 +12,7 @@ from server.debate.facts.state import Debate, replace
 from server.debate.facts.text import format_count
 
 MAX_CLAIMS = 600
-"""Of one round: 26 debaters with 20 each, and some."""
+"""Of one round: enough for 26 debaters with 20 claims each."""
 
 
 def add_extraction(debate: Debate, event: Extracted) -> Debate:
@@ -40,7 +40,7 @@ def find_extraction_problem(debate: Debate, event: Extracted) -> str:
 
 
 def can_link(debate: Debate, points: Mapping[Citation, Point], claim: Claim, link: ClaimLink) -> bool:
-    """Whether the author of a claim had read what it is said to answer, which is no part of the same point."""
+    """Whether a claim can act on a point: its author had read that point, and the claim is not part of it."""
     turn, target = find_turn(debate, claim.said), points.get(link.to)
     if turn is None or target is None or claim in target.claims:
         return False
@@ -54,9 +54,9 @@ def can_be_same(debate: Debate, points: Mapping[Citation, Point], claim: Claim, 
 
 
 def list_unread_rounds(debate: Debate) -> list[int]:
-    """The rounds with turns that no analyst has read, where one was to; [] without an analyst.
+    """The rounds whose turns the analyst was to read and has not; [] without an analyst.
 
-    Without the round under way, as long as the debate goes on.
+    The current round counts only after the end of the debate.
     """
     if debate.setup.analyst is None:
         return []
@@ -122,7 +122,7 @@ def describe_claim(row: Mapping[str, Any]) -> str:
 
 
 def find_same_seats(debate: Debate, round_number: int) -> frozenset[frozenset[str]]:
-    """The pairs of debaters of whom a point of this round is the same as one of the other's."""
+    """The pairs of debaters who made the same point in this round, as the analyst reads it."""
     pairs = (
         (claim.said.seat, target)
         for extracted in debate.extractions

@@ -45,7 +45,7 @@ _LISTED = re.compile(rf"{_LINE_START}\(?(?P<number>\d{{1,3}})[.)][*_]{{0,3}}[ \t
 LEAST_LISTED = 2
 
 MAX_PLACE = 10**9
-"""Behind the end of any turn."""
+"""Greater than any place in a turn."""
 
 MAX_PREFACE = 200
 """Characters before the first mark that are no point by themselves."""

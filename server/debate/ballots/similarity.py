@@ -1,8 +1,8 @@
 """Whether voters hold alike what they hold: by embeddings of their positions, else by what the analyst reads in turns.
 
-Only where all choose the same and name the same numbers, since a sentence is embedded close to its negation, and to
-itself with another number. Different seats of one round are
-compared, and never a position with the same voter's of an earlier round, which measures how it was reworded.
+Positions are compared only where all choose the same and name the same numbers: the embedding of a sentence is close to
+that of its negation, and to that of the same sentence with another number. The positions of different seats after one
+round are compared, never those of one seat after different rounds, which would measure how it reworded itself.
 """
 
 import math
@@ -19,14 +19,14 @@ from server.debate.facts.events import Balloted
 from server.debate.facts.state import Debate
 
 SIMILAR = Fraction(17, 20)
-"""The cosine from which on two positions are alike."""
+"""The least cosine of two positions that count as alike."""
 
 
 _NUMBER = re.compile(r"\d+(?:[.,'\u2019\u00a0\u202f]\d+)*")
 
 
 class Likeness(NamedTuple):
-    """What says that the positions of all voters are alike, and how much so those are that differ most."""
+    """That the positions of all voters are alike: by which method, and the similarity of the two that differ most."""
 
     by: Literal["embeddings", "analyst"]
     similarity: str = ""  # "" where it was not measured
@@ -74,7 +74,7 @@ def build_measured(
 
 
 def format_cosine(cosine: float) -> str:
-    """To four digits. Less than nothing is as good as nothing."""
+    """To four digits, between 0 and 1: a negative cosine counts as 0, and rounding must not exceed 1."""
     return format_share(Fraction(min(max(cosine, 0.0), 1.0)))
 
 
@@ -94,7 +94,7 @@ def find_measurement_problem(debate: Debate, event: Measured) -> str:
 
 
 def find_likeness(debate: Debate) -> Likeness | None:
-    """By what all voters, who choose the same, hold it alike after this round; None where they do not."""
+    """How the positions of all voters were found to be alike after this round; None where they were not."""
     ballots = list_round_ballots(debate)
     if not choose_alike(ballots):
         return None
@@ -113,7 +113,7 @@ def find_likeness(debate: Debate) -> Likeness | None:
 
 
 def are_connected(debate: Debate) -> bool:
-    """Whether points of this round that are the same link each debater to every other, if by others between."""
+    """Whether the pairs of debaters who made the same point in this round connect all debaters, directly or not."""
     pairs, reached = find_same_seats(debate, debate.round), {debate.names[0]}
     while more := {seat for pair in pairs if pair & reached for seat in pair} - reached:
         reached |= more
