@@ -28,7 +28,7 @@ RECEIPTS = "tests/tools/test_receipts.py"
 VERIFICATION = "tests/engine/test_verification.py"
 ADDRESSES = "tests/hooks/test_webhooks.py::test_only_addresses_of_the_internet_are_public"
 
-DOOR = "tests/web/site/test_door.py"
+ACCESS = "tests/web/site/test_access.py"
 PRESSES = "tests/web/site/test_presses.py"
 
 
@@ -222,22 +222,22 @@ MUTATIONS = {
         "tests/models/resilience/test_breaker.py",
     ),
     "let in to the pages who has no token": Mutation(
-        "server/web/site/door.py",
+        "server/web/site/access.py",
         'if not compare_digest(first.encode(errors="replace"), self.token.encode()):',
         "if not self.token:",
-        f"{DOOR}::test_no_address_answers_without_the_token",
+        f"{ACCESS}::test_no_address_answers_without_the_token",
     ),
     "answer for another host": Mutation(
-        "server/web/site/door.py",
+        "server/web/site/access.py",
         'if headers.getlist("host") != [self.host]:',
         'if not headers.getlist("host"):',
-        f"{DOOR}::test_another_host_is_refused_even_with_the_token",
+        f"{ACCESS}::test_another_host_is_refused_even_with_the_token",
     ),
     "take what another page presses": Mutation(
-        "server/web/site/door.py",
+        "server/web/site/access.py",
         'if origins != [self.origin] and (origins or scope["method"] not in READING):',
         "if not self.origin:",
-        f"{DOOR}::test_a_press_from_another_page_is_refused_and_does_nothing",
+        f"{ACCESS}::test_a_press_from_another_page_is_refused_and_does_nothing",
     ),
     "read a press of any length": Mutation(
         "server/web/site/routes.py",

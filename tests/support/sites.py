@@ -39,7 +39,7 @@ class Guest:
 
     async def send(self, debate_id: str, body: Any, **headers: str) -> httpx2.Response:
         """Send a body to where presses go. A header without a value is left out."""
-        own = {"origin": self.site.door.origin, "content-type": "application/json"}
+        own = {"origin": self.site.guard.origin, "content-type": "application/json"}
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {name: value for name, value in (own | given).items() if value}
         address = f"{self.site.build_address(debate_id)}/presses"

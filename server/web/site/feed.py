@@ -22,7 +22,7 @@ from server.redaction import redact_error
 
 POLL_INTERVAL = 0.2  # seconds between looks for what other processes have written
 PING_INTERVAL = 15.0  # seconds without news until a comment is sent, which finds out who is gone
-SEND_TIMEOUT = 30.0  # seconds until a page that takes nothing is left
+SEND_TIMEOUT = 30.0  # seconds to take an event, after which a page is disconnected
 RETRY_MS = 1_000  # after which a browser connects again
 MAX_LOGGED = 1_000  # changes that a page which was away can be told one by one
 
@@ -141,7 +141,7 @@ class ChangeFeed:
 
 
 class EventStream(Response):
-    """Events as they come, until they end or the client leaves. A client that takes nothing is left."""
+    """Events as they come, until they end or the client leaves. A client that takes nothing is disconnected."""
 
     media_type = "text/event-stream"
 

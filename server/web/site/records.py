@@ -12,7 +12,7 @@ from server.web.sources import load_debate_data
 
 MAX_KEPT = 8
 
-LEFT = (
+ABANDONED_NOTE = (
     "No process runs this debate now: the one that did has ended, or was killed. What was recorded is kept, and Step "
     "goes on from there."
 )
@@ -55,12 +55,12 @@ class Records:
     async def _build(self, version: Version) -> bytes:
         data = await load_debate_data(self._manager, version.debate_id, since_seq=version.since_seq)
         snapshot = await self._manager.load(version.debate_id)
-        note = LEFT if not version.is_run and is_left(snapshot) else ""
+        note = ABANDONED_NOTE if not version.is_run and is_abandoned(snapshot) else ""
         content = {"data": data, "next_round": next_round(snapshot.debate), "note": note}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def is_left(snapshot: DebateSnapshot) -> bool:
+def is_abandoned(snapshot: DebateSnapshot) -> bool:
     """Whether a debate that nobody runs was left in the middle of what was asked for."""
     debate = snapshot.debate
     in_round = debate.round > 0 and not is_round_over(debate)

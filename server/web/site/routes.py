@@ -59,7 +59,7 @@ Answer = Callable[[Request, Visitor], Awaitable[Response]]
 
 
 def build_site(find_visitor: FindVisitor) -> Starlette:
-    """The application. `find_visitor`: whose request it is; the door in front of it has let them in."""
+    """The application. `find_visitor`: whose request it is; the guard in front of it has let it in."""
 
     def serve(answer: Answer, *, is_page: bool = False) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:

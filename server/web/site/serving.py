@@ -9,7 +9,7 @@ import uvicorn
 
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
-from server.web.site.door import HOST, Door
+from server.web.site.access import HOST, AccessGuard
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
@@ -54,9 +54,9 @@ class Site:
         visitor = Visitor(manager, ChangeFeed(manager), Records(manager), actor)
         port, token = listener.getsockname()[1], secrets.token_urlsafe(TOKEN_BYTES)
         self.feed, self.listener = visitor.feed, listener
-        self.door = Door(build_site(lambda _request: visitor), token=token, port=port)
+        self.guard = AccessGuard(build_site(lambda _request: visitor), token=token, port=port)
         config = uvicorn.Config(
-            self.door,
+            self.guard,
             lifespan="off",
             ws="none",
             log_config=None,
@@ -70,7 +70,7 @@ class Site:
 
     def build_address(self, debate_id: str = "") -> str:
         """Of a debate's page; of the list for ""."""
-        return f"{self.door.address}{f'debates/{debate_id}' if debate_id else ''}"
+        return f"{self.guard.address}{f'debates/{debate_id}' if debate_id else ''}"
 
     async def serve(self) -> None:
         """Serve until `stop`, or a signal, which is then raised again."""

@@ -49,7 +49,7 @@ class Window:
         page, complain = await self.context.new_page(), self.complaints.append
 
         def check_request(asked: Asked) -> None:
-            if not asked.url.startswith(self.guest.site.door.origin) or asked.headers.get("referer"):
+            if not asked.url.startswith(self.guest.site.guard.origin) or asked.headers.get("referer"):
                 complain(f"asked for {asked.url}")
 
         def check_message(told: ConsoleMessage) -> None:
@@ -355,13 +355,13 @@ async def test_pages_of_another_site_can_neither_read_nor_press_even_with_the_ad
 
 async def test_a_name_that_is_pointed_at_this_machine_reaches_nothing(database: str) -> None:
     async with open_site(database, ScriptedModel()) as guest, launch_browser() as browser:
-        port = guest.site.door.origin.rpartition(":")[2]
+        port = guest.site.guard.origin.rpartition(":")[2]
         page = await browser.new_page()
         for name in (
             "localhost",
             "rebound.localhost",
         ):  # names that lead to 127.0.0.1 without a server of names
-            response = await page.goto(f"http://{name}:{port}/{guest.site.door.token}/")
+            response = await page.goto(f"http://{name}:{port}/{guest.site.guard.token}/")
             assert response is not None
             assert (response.status, await page.locator("#page").count()) == (421, 0)
 

@@ -201,7 +201,7 @@ async def test_a_client_that_does_not_read_holds_up_no_other(database: str) -> N
         host, port = guest.site.listener.getsockname()
         with socket.create_connection((host, port)) as idle:
             idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-            head = f"GET /{guest.site.door.token}/events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
+            head = f"GET /{guest.site.guard.token}/events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
             idle.sendall(head.encode())
             async with guest.follow() as events:
                 await events.settle()

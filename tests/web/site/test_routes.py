@@ -176,7 +176,7 @@ async def test_a_defect_is_a_sentence_without_its_traceback(caplog: pytest.LogCa
     assert "AttributeError" in caplog.text
 
 
-async def test_another_server_can_mount_it_behind_a_door_of_its_own_that_says_who_looks(
+async def test_another_server_can_mount_it_behind_access_control_of_its_own_that_says_who_looks(
     tmp_path: Path,
 ) -> None:
     async with (

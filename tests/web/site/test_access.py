@@ -1,4 +1,4 @@
-"""Who is let in to the pages of `counterpoint view`: only who has the token, and asks for this very host."""
+"""Who is let in to the pages of `counterpoint view`: only a request with the token, for this very host."""
 
 import itertools
 import socket
@@ -9,7 +9,7 @@ import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.models.fakes.scripted import ScriptedModel
-from server.web.site.door import Door
+from server.web.site.access import AccessGuard
 from server.web.site.serving import Site, open_port
 from tests.support.engines import open_engine, start_debate
 from tests.support.sites import Guest, open_site
@@ -27,7 +27,7 @@ async def guest(database: str) -> AsyncIterator[Guest]:
 
 async def test_no_address_answers_without_the_token(guest: Guest) -> None:
     debate_id = (await start_debate(guest.manager)).id
-    origin, token = guest.site.door.origin, guest.site.door.token
+    origin, token = guest.site.guard.origin, guest.site.guard.token
     assert len(token) * 6 >= 128  # bits, six a letter
     for wrong in ("", token[:-1], f"{token}x", token.swapcase(), token[::-1], "%00", "é", "%2e%2e"):
         for path in PATHS:
@@ -40,14 +40,14 @@ async def test_no_address_answers_without_the_token(guest: Guest) -> None:
 
 
 async def test_another_host_is_refused_even_with_the_token(guest: Guest) -> None:
-    port = guest.site.door.origin.rpartition(":")[2]
+    port = guest.site.guard.origin.rpartition(":")[2]
     for host in ("evil.example", "evil.example:{port}", "127.0.0.1", "localhost:{port}", "127.0.0.1:1", ""):
         response = await guest.get(host=host.format(port=port))
-        assert (response.status_code, guest.site.door.token in response.text) == (421, False)
+        assert (response.status_code, guest.site.guard.token in response.text) == (421, False)
 
 
 async def test_a_request_for_another_site_or_for_two_hosts_is_refused(guest: Guest) -> None:
-    port, token = int(guest.site.door.origin.rpartition(":")[2]), guest.site.door.token
+    port, token = int(guest.site.guard.origin.rpartition(":")[2]), guest.site.guard.token
     own = f"Host: 127.0.0.1:{port}\r\n"
     heads = (
         f"GET http://evil.example/{token}/ HTTP/1.1\r\n{own}",
@@ -73,7 +73,7 @@ async def test_a_press_from_another_page_is_refused_and_does_nothing(guest: Gues
 
 async def test_what_another_page_asks_to_read_is_refused_where_the_browser_says_so(guest: Guest) -> None:
     assert (await guest.get("list", origin="https://evil.example")).status_code == 403
-    own = await guest.get("list", origin=guest.site.door.origin)
+    own = await guest.get("list", origin=guest.site.guard.origin)
     assert own.status_code == 200
     assert not [name for name in own.headers if name.startswith("access-control")]
 
@@ -110,7 +110,7 @@ async def test_other_methods_are_refused(guest: Guest) -> None:
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         address = guest.site.build_address() + "list"
         assert (await guest.client.request(method, address)).status_code == 403
-        own = await guest.client.request(method, address, headers={"origin": guest.site.door.origin})
+        own = await guest.client.request(method, address, headers={"origin": guest.site.guard.origin})
         assert own.status_code == 405
 
 
@@ -123,8 +123,8 @@ async def test_tokens_differ_and_the_browser_leaves_out_port_80(database: str) -
     async with open_engine(database) as manager:
         with open_port(0) as one, open_port(0) as two:
             sites = [Site(manager, listener, actor="page") for listener in (one, two)]
-            assert sites[0].door.token != sites[1].door.token
-    assert Door(sites[0].door.app, token="t", port=80).address == "http://127.0.0.1/t/"
+            assert sites[0].guard.token != sites[1].guard.token
+    assert AccessGuard(sites[0].guard.app, token="t", port=80).address == "http://127.0.0.1/t/"
 
 
 async def test_the_port_is_open_on_this_machine_only_and_a_taken_one_is_refused() -> None:
@@ -139,7 +139,7 @@ async def test_the_port_is_open_on_this_machine_only_and_a_taken_one_is_refused(
 
 
 async def test_a_client_that_sends_no_request_holds_up_nobody(guest: Guest) -> None:
-    port = int(guest.site.door.origin.rpartition(":")[2])
+    port = int(guest.site.guard.origin.rpartition(":")[2])
     async with await anyio.connect_tcp("127.0.0.1", port) as silent:
         await silent.send(b"GET /")
         assert (await guest.get("list")).status_code == 200
@@ -152,6 +152,6 @@ async def test_a_websocket_finds_nothing(guest: Guest) -> None:
         "sec-websocket-key": "x" * 24,
         "sec-websocket-version": "13",
     }
-    assert (await guest.client.get(f"{guest.site.door.origin}/", headers=upgrade)).status_code == 403
+    assert (await guest.client.get(f"{guest.site.guard.origin}/", headers=upgrade)).status_code == 403
     with pytest.raises(RuntimeError, match="websocket"):
-        await guest.site.door({"type": "websocket"}, None, None)  # type: ignore[arg-type]
+        await guest.site.guard({"type": "websocket"}, None, None)  # type: ignore[arg-type]

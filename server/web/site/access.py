@@ -1,8 +1,8 @@
-"""The door of a site on 127.0.0.1. Every program of this machine can knock, and through a browser every web page.
+"""Who may use a site on 127.0.0.1. Every program of this machine can connect to it, and any web page through a browser.
 
-Who comes in knows the token, which is the first part of every path, and asks for this very host and port: a page of
-another site that points its own name here (DNS rebinding) sends that name. What changes something comes from a page of
-this site, as the browser says itself in `Origin`.
+A request is let in if its path begins with the token and its `Host` is this host and port: a page of another site that
+points its own name here (DNS rebinding) sends that name. A request that changes something must also come from a page
+of this site, as the browser states in `Origin`.
 """
 
 from hmac import compare_digest
@@ -28,7 +28,7 @@ HEADERS = {
 """Of every response that does not say otherwise. The address holds the token: no other site is told it."""
 
 
-class Door:
+class AccessGuard:
     """Lets requests with the token in to `app`, which finds `/TOKEN` in `root_path`."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
