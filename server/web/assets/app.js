@@ -21,7 +21,8 @@ function redraw() {
   document.documentElement.dataset.chain = app.chain.state;
   try {
     preact.render(app.list ? html`<${List} app=${app} list=${app.list} />` : html`<${Page} app=${app} />`, root);
-  } catch {  // a record that was altered need not be one that can be drawn
+  } catch {
+    // a record that was altered need not be one that can be drawn
     preact.render(null, root);
     root.textContent = `This record cannot be drawn: ${app.chain.words}. ${app.chain.detail}`;
   }
@@ -36,7 +37,10 @@ function findModel(id) {
 
 function Page({ app }) {
   const debate = findModel(app.shown);
-  if (!debate) return html`<main id="main" class="empty"><p role="status">${plain(app.notice || app.live.words) || "Waiting for a debate."}</p></main>`;
+  if (!debate)
+    return html`<main id="main" class="empty">
+      <p role="status">${plain(app.notice || app.live.words) || "Waiting for a debate."}</p>
+    </main>`;
   return html`<a class="skip" href="#main">Skip to the finding</a>
     <${Header} app=${app} debate=${debate} />
     <main id="main" tabindex="-1">
@@ -54,8 +58,16 @@ function Page({ app }) {
 }
 
 function Contents({ debate }) {
-  const parts = [["sure", "How sure", debate.readings.length], ["map", "Points", debate.links.length], ["time", "Time and money", debate.paid.length], ["forks", "What if", debate.data.relatives?.length], ["record", "The record", 1]];
-  return html`<nav class="contents" aria-label="On this page">${parts.filter((part) => part[2]).map(([id, name]) => html`<a href=${"#" + id}>${name}</a>`)}</nav>`;
+  const parts = [
+    ["sure", "How sure", debate.readings.length],
+    ["map", "Points", debate.links.length],
+    ["time", "Time and money", debate.paid.length],
+    ["forks", "What if", debate.data.relatives?.length],
+    ["record", "The record", 1],
+  ];
+  return html`<nav class="contents" aria-label="On this page">
+    ${parts.filter((part) => part[2]).map(([id, name]) => html`<a href=${"#" + id}>${name}</a>`)}
+  </nav>`;
 }
 
 // Buttons --------------------------------------------------------------------------------------------------------
@@ -73,13 +85,17 @@ function Actions({ app, debate }) {
   return html`<aside class="actions" aria-label="Steer the debate">
     ${app.form && html`<${TextForm} app=${app} debate=${debate} />`}
     <div class="buttons">
-      ${offered.map((action) => html`<button type="button" key=${action} disabled=${app.isBusy || Boolean(debate.end)} aria-expanded=${["note", "challenge"].includes(action) ? String(app.form === action) : undefined} onClick=${press(action)}>${nameAction(action, isPaused)}</button>`)}
+      ${offered.map((action) => html`<button type="button" key=${action}
+        disabled=${app.isBusy || Boolean(debate.end)}
+        aria-expanded=${["note", "challenge"].includes(action) ? String(app.form === action) : undefined}
+        onClick=${press(action)}>${nameAction(action, isPaused)}</button>`)}
       <${Notice} app=${app} />
     </div>
   </aside>`;
 }
 
-const nameAction = (action, isPaused) => (action === "pause" && isPaused ? "Resume" : action[0].toUpperCase() + action.slice(1));
+const nameAction = (action, isPaused) =>
+  action === "pause" && isPaused ? "Resume" : action[0].toUpperCase() + action.slice(1);
 
 const Notice = ({ app }) => html`<span class="notice" role="status" dir="auto">${plain(app.notice)}</span>`;
 
@@ -90,7 +106,10 @@ function TextForm({ app, debate }) {
   };
   return html`<form class="textform" onSubmit=${(event) => event.preventDefault()} onKeyDown=${(event) => event.key === "Escape" && app.openForm("")}>
     <label>${nameAction(app.form)}<textarea name="text" rows="3" required></textarea></label>
-    <label>to <select name="to" aria-label="Addressee"><option value="">everybody</option>${debate.names.map((name) => html`<option value=${name}>${plain(name)}</option>`)}</select></label>
+    <label>to <select name="to" aria-label="Addressee">
+      <option value="">everybody</option>
+      ${debate.names.map((name) => html`<option value=${name}>${plain(name)}</option>`)}
+    </select></label>
     <button type="button" disabled=${app.isBusy} onClick=${send}>Send</button> <button type="button" onClick=${() => app.openForm("")}>Cancel</button>
   </form>`;
 }

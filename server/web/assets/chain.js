@@ -6,7 +6,9 @@ const utf8 = new TextEncoder();
 function encodeCanonical(value) {
   if (Array.isArray(value)) return "[" + value.map(encodeCanonical).join(",") + "]";
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const parts = Object.keys(value).sort().map((key) => JSON.stringify(key) + ":" + encodeCanonical(value[key]));
+  const parts = Object.keys(value)
+    .sort()
+    .map((key) => JSON.stringify(key) + ":" + encodeCanonical(value[key]));
   return "{" + parts.join(",") + "}";
 }
 
@@ -95,7 +97,8 @@ function checkFile() {
 
 /** {state: "checking" | "intact" | "altered", words, detail} of a debate. `isFile`: its data stand in this document. */
 async function checkDebate(debate, isFile) {
-  if (!globalThis.crypto?.subtle) return { state: "checking", words: "not checked", detail: "This browser cannot check it here." };
+  if (!globalThis.crypto?.subtle)
+    return { state: "checking", words: "not checked", detail: "This browser cannot check it here." };
   const found = await checkChain(debate).catch(() => ({ problem: "the record cannot be read" }));
   const receipt = found.problem ? null : await checkReceipt(debate);
   let problem = found.problem || receipt?.problem;
@@ -104,6 +107,13 @@ async function checkDebate(debate, isFile) {
   const parts = [`${found.checked} entries checked by your browser just now`];
   if (found.hidden) parts.push(`${found.hidden} without their words, which are hidden here`);
   if (found.missing) parts.push(`${found.missing} not shown yet`);
-  const seal = !receipt ? "No receipt was signed." : `${receipt.unchecked ? "Said to be signed" : "Signed"} by the key ${receipt.key.slice(0, 16)}….`;
-  return { state: "intact", words: "intact", detail: `${parts.join(", ")}. ${seal}`, head: debate.entries[debate.entries.length - 1].hash };
+  const seal = !receipt
+    ? "No receipt was signed."
+    : `${receipt.unchecked ? "Said to be signed" : "Signed"} by the key ${receipt.key.slice(0, 16)}….`;
+  return {
+    state: "intact",
+    words: "intact",
+    detail: `${parts.join(", ")}. ${seal}`,
+    head: debate.entries[debate.entries.length - 1].hash,
+  };
 }

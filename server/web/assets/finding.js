@@ -4,7 +4,10 @@ function Header({ app, debate }) {
   const { setup } = debate;
   return html`<header class="head">
     <p class="eyebrow">
-      ${app.host?.search && html`<a href="#list" onClick=${(event) => { event.preventDefault(); app.open(""); }}>All debates</a>`}
+      ${app.host?.search && html`<a href="#list" onClick=${(event) => {
+        event.preventDefault();
+        app.open("");
+      }}>All debates</a>`}
       <strong>Counterpoint</strong>
       <span>debate <code>${debate.id}</code></span>
       <span>${formatTime(debate.entries[0].at)}</span>
@@ -46,10 +49,15 @@ function Finding({ app, debate }) {
 
 function Outcome({ debate }) {
   const { report } = debate;
-  const title = report.winner_stance || (report.outcome === "contested" ? "no side prevailed" : report.outcome ? "" : describeNoFinding(debate));
+  const title =
+    report.winner_stance ||
+    (report.outcome === "contested" ? "no side prevailed" : report.outcome ? "" : describeNoFinding(debate));
   return html`<p class="meta">${report.outcome && html`<span class="chip outcome">${report.outcome}</span>`}
       ${report.winner && html`<span class="who">argued by <${Words} text=${report.winner} /></span>`}</p>
-    <h2 id="finding" class=${"outcome" + (title.length > 110 ? " long" : "")}>${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}<${Words} text=${title} /></h2>
+    <h2 id="finding" class=${"outcome" + (title.length > 110 ? " long" : "")}>
+      ${report.winner && html`<${Badge} debate=${debate} name=${report.winner} />`}
+      <${Words} text=${title} />
+    </h2>
     ${!report.outcome && debate.data.reason && html`<p class="aside"><${Words} text=${debate.data.reason} /></p>`}`;
 }
 
@@ -73,9 +81,14 @@ function Grounds({ debate, title, rows, children }) {
 
 function Against({ debate }) {
   const { report, drawing } = debate;
-  const rows = [...groupBy(drawing.claims.against, (row) => row.point)].map(([point, found]) => ({ point, why: found.map((row) => row.why).join("; ") }));
-  const lines = [...report.dissent.map((line) => html`<li class="line"><small>found otherwise</small><${Words} text=${line} /></li>`)];
-  lines.push(...report.cautions.map((line) => html`<li class="line"><small>caution</small><${Words} text=${line} /></li>`));
+  const rows = [...groupBy(drawing.claims.against, (row) => row.point)].map(([point, found]) => ({
+    point,
+    why: found.map((row) => row.why).join("; "),
+  }));
+  const lines = [
+    ...report.dissent.map((line) => html`<li class="line"><small>found otherwise</small><${Words} text=${line} /></li>`),
+    ...report.cautions.map((line) => html`<li class="line"><small>caution</small><${Words} text=${line} /></li>`),
+  ];
   if (!lines.length && !rows.length) return null;
   return html`<div class="against"><${Grounds} debate=${debate} title="What speaks against it" rows=${rows}>${lines}<//></div>`;
 }
@@ -93,12 +106,20 @@ function Facts({ debate }) {
   const margins = forIt.map((vote) => vote.margin);
   const isJudged = debate.readings.length > 0;
   return html`<dl class="facts">
-    ${asked > 0 && html`<${Fact} name=${(isJudged ? "judges" : "votes") + (report.winner ? " for it" : "")} value=${report.winner ? `${forIt.length} of ${asked}` : String(asked)}>${plain(abstaining.join("; "))}<//>`}
+    ${asked > 0 && html`<${Fact}
+      name=${(isJudged ? "judges" : "votes") + (report.winner ? " for it" : "")}
+      value=${report.winner ? `${forIt.length} of ${asked}` : String(asked)}>${plain(abstaining.join("; "))}<//>`}
     ${isJudged && margins.length > 0 && html`<${Fact} name="smallest margin" value=${`${Math.min(...margins)} of 3`} />`}
-    ${report.confidence.value > 0 && html`<${Fact} name="confidence" value=${`${Math.round(report.confidence.value * 100)} %`}>${plain(report.confidence.basis)}<//>`}
-    ${before && html`<${Fact} name="private votes" value=${`${before.join("–")} → ${after.join("–")}`}>for ${debate.names.map((name) => debate.letter(name)).join("–")}, first and last<//>`}
+    ${report.confidence.value > 0 && html`<${Fact} name="confidence" value=${`${Math.round(report.confidence.value * 100)} %`}>
+      ${plain(report.confidence.basis)}
+    <//>`}
+    ${before && html`<${Fact} name="private votes" value=${`${before.join("–")} → ${after.join("–")}`}>
+      for ${debate.names.map((name) => debate.letter(name)).join("–")}, first and last
+    <//>`}
     <${Fact} name="cost" value=${formatMoney(report.cost_usd)}>${plain(report.cost)}<//>
-    <${Fact} name="time" value=${formatSeconds(debate.seconds)}>${count(report.rounds_of_talk, "round")} of talk, ${count(report.turn_count, "turn")}<//>
+    <${Fact} name="time" value=${formatSeconds(debate.seconds)}>
+      ${count(report.rounds_of_talk, "round")} of talk, ${count(report.turn_count, "turn")}
+    <//>
     <${ChainFact} />
   </dl>`;
 }
@@ -113,7 +134,10 @@ function ChainFact() {
 const Positions = ({ debate }) => html`<ul class="positions" aria-label="Positions">
   ${debate.positions.map((position) => html`<li data-side=${debate.side(position.name) % 26}>
     <${Badge} debate=${debate} name=${position.name} />
-    <div><${Words} tag="b" text=${position.stance} /><small><${Words} text=${position.name} />, <${Words} text=${shortModel(position.model)} /></small></div>
+    <div>
+      <${Words} tag="b" text=${position.stance} />
+      <small><${Words} text=${position.name} />, <${Words} text=${shortModel(position.model)} /></small>
+    </div>
   </li>`)}
 </ul>
 ${debate.drawing.framing && html`<p class="aside"><${Words} text=${debate.drawing.framing} /></p>`}`;

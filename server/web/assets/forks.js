@@ -3,11 +3,29 @@
 function ForkSection({ app, debate }) {
   const relatives = debate.data.relatives || [];
   if (!relatives.length) return null;
-  const own = { debate_id: debate.id, status: debate.status, forked_from: debate.setup.forked_from, forked_at_round: debate.setup.forked_at_round || 0, rounds: debate.rounds.map((held) => held.phase), outcome: debate.report.outcome, winner: debate.report.winner, winner_stance: debate.report.winner_stance, votes: debate.votes, names: debate.names, cost_usd: debate.report.cost_usd, differences: [] };
+  const own = {
+    debate_id: debate.id,
+    status: debate.status,
+    forked_from: debate.setup.forked_from,
+    forked_at_round: debate.setup.forked_at_round || 0,
+    rounds: debate.rounds.map((held) => held.phase),
+    outcome: debate.report.outcome,
+    winner: debate.report.winner,
+    winner_stance: debate.report.winner_stance,
+    votes: debate.votes,
+    names: debate.names,
+    cost_usd: debate.report.cost_usd,
+    differences: [],
+  };
   const rows = orderFamily([own, ...relatives]);
   const longest = Math.max(...rows.map((row) => row.rounds.length), 1);
-  return html`<${Section} id="forks" title="What if" why="The same past with another future. Numbers in boxes are each judge's margin, in the colour of the side found for; a dash is an abstention. Costs are a fork's own.">
-    <ul class="card forks">${rows.map((row) => html`<${Fork} key=${row.debate_id} app=${app} debate=${debate} row=${row} longest=${longest} isOwn=${row === own} />`)}</ul>
+  const why =
+    "The same past with another future. Numbers in boxes are each judge's margin, in the colour of the side found for; " +
+    "a dash is an abstention. Costs are a fork's own.";
+  const drawRow = (row) =>
+    html`<${Fork} key=${row.debate_id} app=${app} row=${row} longest=${longest} isOwn=${row === own} />`;
+  return html`<${Section} id="forks" title="What if" why=${why}>
+    <ul class="card forks">${rows.map(drawRow)}</ul>
   <//>`;
 }
 
@@ -26,27 +44,45 @@ function orderFamily(rows) {
   return ordered;
 }
 
-function Fork({ app, debate, row, longest, isOwn }) {
+function Fork({ app, row, longest, isOwn }) {
   const canOpen = !isOwn && (app.debates.has(row.debate_id) || app.host?.open);
   const side = row.names.indexOf(row.winner);
   const told = row.differences.map((one) => `${humanize(one.field)}: ${one.other || "none"}`).join("; ");
   const title = row.winner_stance || (row.outcome ? "no side prevailed" : row.status);
   return html`<li class=${isOwn ? "own" : ""} data-side=${side < 0 ? "none" : side % 26}>
     <${Rail} row=${row} longest=${longest} isOwn=${isOwn} />
-    <div><b><span class="badge">${LETTERS[side] || "–"}</span> ${row.outcome && html`<span class="chip outcome">${row.outcome}</span>`} <${Words} text=${title} /></b>
-      <small>${isOwn ? "this debate" : html`<code>${row.debate_id}</code>`}${row.forked_from && html`, forked after round ${row.forked_at_round}`}${told && html`: <${Words} text=${told.slice(0, 400)} />`}</small></div>
-    <span class="votes">${row.votes.map((vote) => html`<i data-side=${vote.winner && !vote.abstains ? row.names.indexOf(vote.winner) % 26 : "none"} class=${vote.abstains ? "none" : ""} title=${plain(`${vote.judge}: ${vote.abstains ? "abstains, it " + vote.abstains : vote.winner + ", margin " + vote.margin}`)}>${vote.abstains ? "–" : vote.margin}</i>`)}</span>
+    <div>
+      <b><span class="badge">${LETTERS[side] || "–"}</span> ${row.outcome && html`<span class="chip outcome">${row.outcome}</span>`} <${Words} text=${title} /></b>
+      <small>
+        ${isOwn ? "this debate" : html`<code>${row.debate_id}</code>`}
+        ${row.forked_from && html`, forked after round ${row.forked_at_round}`}
+        ${told && html`: <${Words} text=${told.slice(0, 400)} />`}
+      </small>
+    </div>
+    <span class="votes">${row.votes.map((vote) => html`<${ForkVote} row=${row} vote=${vote} />`)}</span>
     <span class="n">${formatMoney(row.cost_usd)}</span>
-    ${canOpen ? html`<button type="button" onClick=${() => app.open(row.debate_id)}>Show<span class="hidden"> ${row.debate_id}</span></button>` : html`<span></span>`}
+    ${canOpen
+      ? html`<button type="button" onClick=${() => app.open(row.debate_id)}>Show<span class="hidden"> ${row.debate_id}</span></button>`
+      : html`<span></span>`}
   </li>`;
+}
+
+function ForkVote({ row, vote: { judge, winner, margin, abstains } }) {
+  const side = winner && !abstains ? row.names.indexOf(winner) % 26 : "none";
+  const title = plain(`${judge}: ${abstains ? "abstains, it " + abstains : winner + ", margin " + margin}`);
+  return html`<i data-side=${side} class=${abstains ? "none" : ""} title=${title}>${abstains ? "–" : margin}</i>`;
 }
 
 function Rail({ row, longest, isOwn }) {
   const x = (round) => 10 + ((round - 1) * 140) / Math.max(longest - 1, 1);
   const from = row.forked_from ? row.forked_at_round : 0;
-  return html`<svg viewBox="0 0 160 26" class=${"rail" + (isOwn ? " own" : "")} role="img" aria-label=${`${count(row.rounds.length, "round")}${from ? `, the first ${from} taken over` : ""}`}>
+  const label = count(row.rounds.length, "round") + (from ? `, the first ${from} taken over` : "");
+  return html`<svg viewBox="0 0 160 26" class=${"rail" + (isOwn ? " own" : "")} role="img" aria-label=${label}>
     ${from > 0 && html`<path d="M ${x(1)} 13 H ${x(from)}" class="past" />`}
     <path d="M ${x(Math.max(from, 1))} 13 H ${x(row.rounds.length)}" class="own" />
-    ${row.rounds.map((phase, index) => html`<circle cx=${x(index + 1)} cy="13" r=${index < from ? 3.5 : 5} class=${index < from ? "past" : "own"}><title>${index + 1}. ${humanize(phase)}</title></circle>`)}
+    ${row.rounds.map((phase, index) => html`<circle
+      cx=${x(index + 1)} cy="13" r=${index < from ? 3.5 : 5} class=${index < from ? "past" : "own"}>
+      <title>${index + 1}. ${humanize(phase)}</title>
+    </circle>`)}
   </svg>`;
 }

@@ -28,11 +28,17 @@ class ArgumentMap extends preact.Component {
     const box = this.box.current;
     if (!box) return;
     const frame = box.getBoundingClientRect();
-    const places = new Map([...box.querySelectorAll("[data-point]")].map((card) => [card.dataset.point, card.getBoundingClientRect()]));
+    const places = new Map(
+      [...box.querySelectorAll("[data-point]")].map((card) => [card.dataset.point, card.getBoundingClientRect()]),
+    );
     const lines = [];
-    for (const link of this.props.debate.links) {
-      const from = places.get(link.from), to = places.get(link.to);
-      if (from && to) lines.push({ ...link, path: drawLink(from, to, frame), side: this.props.debate.side(this.props.debate.byId.get(link.from).debater) });
+    const { debate } = this.props;
+    for (const link of debate.links) {
+      const from = places.get(link.from);
+      const to = places.get(link.to);
+      if (!from || !to) continue;
+      const side = debate.side(debate.byId.get(link.from).debater);
+      lines.push({ ...link, path: drawLink(from, to, frame), side });
     }
     const [width, height] = [Math.round(frame.width), Math.round(frame.height)];
     this.setState({ lines, width, height });
@@ -46,11 +52,16 @@ class ArgumentMap extends preact.Component {
   render({ debate }, { lines, width, height, focus }) {
     const near = new Set([focus]);
     for (const line of lines) if (line.from === focus || line.to === focus) near.add(line.from).add(line.to);
-    const shown = lines.filter((line) => (focus ? line.from === focus || line.to === focus : lines.length <= MOST_LINES));
+    const shown = lines.filter((line) =>
+      focus ? line.from === focus || line.to === focus : lines.length <= MOST_LINES,
+    );
     const look = (event) => this.look(event);
-    return html`<div class=${"mapbox" + (focus ? " looking" : "")} ref=${this.box} onMouseOver=${look} onFocusIn=${look} onMouseLeave=${() => this.setState({ focus: "" })} onFocusOut=${() => this.setState({ focus: "" })}>
+    const leave = () => this.setState({ focus: "" });
+    return html`<div class=${"mapbox" + (focus ? " looking" : "")} ref=${this.box}
+      onMouseOver=${look} onFocusIn=${look} onMouseLeave=${leave} onFocusOut=${leave}>
       <svg class="lines" width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true">
-        ${shown.map((line) => html`<path key=${`${line.from}>${line.to}>${line.relation}`} d=${line.path} data-side=${line.side % 26} class=${"link " + line.relation} />`)}
+        ${shown.map((line) => html`<path key=${`${line.from}>${line.to}>${line.relation}`}
+          d=${line.path} data-side=${line.side % 26} class=${"link " + line.relation} />`)}
       </svg>
       <${MapGrid} debate=${debate} near=${near} />
     </div>`;
@@ -58,9 +69,12 @@ class ArgumentMap extends preact.Component {
 }
 
 function drawLink(from, to, frame) {
-  const y1 = from.top - frame.top + Math.min(22, from.height / 2), y2 = to.top - frame.top + Math.min(22, to.height / 2);
+  const y1 = from.top - frame.top + Math.min(22, from.height / 2);
+  const y2 = to.top - frame.top + Math.min(22, to.height / 2);
   if (to.right <= from.left) {
-    const x1 = from.left - frame.left, x2 = to.right - frame.left, bend = Math.max(24, (x1 - x2) / 2);
+    const x1 = from.left - frame.left;
+    const x2 = to.right - frame.left;
+    const bend = Math.max(24, (x1 - x2) / 2);
     return `M ${x1} ${y1} C ${x1 - bend} ${y1} ${x2 + bend} ${y2} ${x2} ${y2}`;
   }
   const x = Math.min(from.left, to.left) - frame.left;
@@ -70,13 +84,20 @@ function drawLink(from, to, frame) {
 function MapGrid({ debate, near }) {
   const rounds = unique(debate.points.map((point) => point.round)).sort((one, other) => one - other);
   const phase = (number) => debate.rounds.find((held) => held.round === number)?.phase || "";
+  const isDim = (point) => near.size > 1 && !near.has(point.id);
   return html`<div class="mapgrid" style=${{ gridTemplateColumns: `repeat(${rounds.length}, minmax(200px, 1fr))` }}>
-    ${rounds.map((number, column) => html`<h3 key=${"h" + number} style=${{ gridColumn: column + 1, gridRow: 1 }}>${number}. ${humanize(phase(number))}</h3>`)}
-    ${rounds.flatMap((number, column) => debate.names.map((name, side) => {
-      const points = debate.points.filter((point) => point.round === number && point.debater === name);
-      if (!points.length) return null;
-      return html`<ul key=${`${number} ${side}`} style=${{ gridColumn: column + 1, gridRow: side + 2 }}>${points.map((point) => html`<${Card} key=${point.id} debate=${debate} point=${point} isDim=${near.size > 1 && !near.has(point.id)} />`)}</ul>`;
-    }))}
+    ${rounds.map((number, column) => html`<h3 key=${"h" + number} style=${{ gridColumn: column + 1, gridRow: 1 }}>
+      ${number}. ${humanize(phase(number))}
+    </h3>`)}
+    ${rounds.flatMap((number, column) =>
+      debate.names.map((name, side) => {
+        const points = debate.points.filter((point) => point.round === number && point.debater === name);
+        if (!points.length) return null;
+        return html`<ul key=${`${number} ${side}`} style=${{ gridColumn: column + 1, gridRow: side + 2 }}>
+          ${points.map((point) => html`<${Card} key=${point.id} debate=${debate} point=${point} isDim=${isDim(point)} />`)}
+        </ul>`;
+      }),
+    )}
   </div>`;
 }
 
@@ -86,23 +107,38 @@ function Card({ debate, point, isDim }) {
     <a class="ref" href=${"#" + debate.address(point)}>${plain(point.id)}</a>
     <span class="gist"><${PlainText} debate=${debate} point=${point} /></span>
     <${PointTags} debate=${debate} point=${point} short />
-    ${links.length > 0 && html`<small class="cites">${links.map((link) => html`<span>${link.relation} <${PointLink} debate=${debate} id=${link.to} /></span>`)}</small>`}
+    ${links.length > 0 && html`<small class="cites">
+      ${links.map((link) => html`<span>${link.relation} <${PointLink} debate=${debate} id=${link.to} /></span>`)}
+    </small>`}
   </li>`;
 }
 
 function MapSection({ debate }) {
   if (!debate.points.length || !debate.links.length) return null;
   const { claims } = debate.drawing;
-  return html`<${Section} id="map" title="What answered what" why="Points under the ids that the server gave them; a line runs from a point to the one it takes up. An attack that nobody on the other side took up, though there was a turn for it, is marked: never answered.">
+  const why =
+    "Points under the ids that the server gave them; a line runs from a point to the one it takes up. An attack that " +
+    "nobody on the other side took up, though there was a turn for it, is marked: never answered.";
+  return html`<${Section} id="map" title="What answered what" why=${why}>
     <div class="card map">
       <${ArgumentMap} debate=${debate} />
-      <p class="legend"><span><i class="key attacks"></i> attacks, undercuts</span><span><i class="key supports"></i> supports, concedes</span><span><span class="tag judge">in 2 readings</span> judges relied on it</span><span><span class="tag good">quote checked</span> a document holds the words</span></p>
+      <p class="legend">
+        <span><i class="key attacks"></i> attacks, undercuts</span>
+        <span><i class="key supports"></i> supports, concedes</span>
+        <span><span class="tag judge">in 2 readings</span> judges relied on it</span>
+        <span><span class="tag good">quote checked</span> a document holds the words</span>
+      </p>
     </div>
     ${(claims.common_ground.length > 0 || claims.between.length > 0) && html`<div class="panels two">
-      <${Lines} debate=${debate} title="Common ground" lines=${claims.common_ground} /><${Lines} debate=${debate} title="What lies between" lines=${claims.between} />
+      <${Lines} debate=${debate} title="Common ground" lines=${claims.common_ground} />
+      <${Lines} debate=${debate} title="What lies between" lines=${claims.between} />
     </div>`}
   <//>`;
 }
 
 const Lines = ({ debate, title, lines }) =>
-  lines.length > 0 && html`<div class="card panel"><h3>${title}</h3><ul class="moves">${lines.map((line) => html`<li class="words" dir="auto">${linkIds(debate, line)}</li>`)}</ul></div>`;
+  lines.length > 0 &&
+  html`<div class="card panel">
+    <h3>${title}</h3>
+    <ul class="moves">${lines.map((line) => html`<li class="words" dir="auto">${linkIds(debate, line)}</li>`)}</ul>
+  </div>`;

@@ -4,13 +4,25 @@ const STATUSES = ["", "ready", "running", "waiting", "paused", "concluded", "tru
 
 function List({ app, list }) {
   const search = (changes) => app.search({ query: list.query, status: list.status, cursor: "", ...changes });
-  return html`<header class="head"><p class="eyebrow"><strong>Counterpoint</strong> <span class=${"live " + app.live.state} role="status">${app.live.words}</span></p><h1>Debates</h1></header>
+  return html`<header class="head">
+      <p class="eyebrow"><strong>Counterpoint</strong> <span class=${"live " + app.live.state} role="status">${app.live.words}</span></p>
+      <h1>Debates</h1>
+    </header>
     <main id="main">
-      <form class="search" role="search" onSubmit=${(event) => { event.preventDefault(); search({ query: event.target.query.value }); }}>
-        <input type="search" name="query" aria-label="Search debates" placeholder="Words of questions, positions and turns" defaultValue=${list.query} />
-        <div class="filters" role="group" aria-label="Status">${STATUSES.map((status) => html`<button type="button" aria-pressed=${String(status === list.status)} onClick=${() => search({ status })}>${status || "all"}</button>`)}</div>
+      <form class="search" role="search" onSubmit=${(event) => {
+        event.preventDefault();
+        search({ query: event.target.query.value });
+      }}>
+        <input type="search" name="query" aria-label="Search debates"
+          placeholder="Words of questions, positions and turns" defaultValue=${list.query} />
+        <div class="filters" role="group" aria-label="Status">
+          ${STATUSES.map((status) => html`<button type="button" aria-pressed=${String(status === list.status)}
+            onClick=${() => search({ status })}>${status || "all"}</button>`)}
+        </div>
       </form>
-      ${list.rows.length ? html`<ul class="rows card">${list.rows.map((row) => html`<${Row} key=${row.debate_id} app=${app} row=${row} />`)}</ul>` : html`<p class="aside">No debates${list.query || list.status ? " that match" : " yet"}.</p>`}
+      ${list.rows.length
+        ? html`<ul class="rows card">${list.rows.map((row) => html`<${Row} key=${row.debate_id} app=${app} row=${row} />`)}</ul>`
+        : html`<p class="aside">No debates${list.query || list.status ? " that match" : " yet"}.</p>`}
       ${list.cursor && html`<p><button type="button" onClick=${() => search({ cursor: list.cursor })}>More</button></p>`}
       <${Notice} app=${app} />
     </main>`;
@@ -23,8 +35,15 @@ function Row({ app, row }) {
     app.open(row.debate_id);
   };
   return html`<li><a href=${app.host?.address?.(row.debate_id) ?? "#" + row.debate_id} onClick=${open}>
-  <span class="q"><${Words} tag="b" text=${row.question} />${row.forked_from && html`<small>fork of ${row.forked_from}</small>`}${row.mirror_of && html`<small>mirror of ${row.mirror_of}</small>`}${row.tags?.length > 0 && html`<small><${Words} text=${row.tags.join(", ")} /></small>`}</span>
-  <span class="o"><span class=${"chip " + (row.outcome ? "outcome" : row.status)}>${row.outcome || row.status}</span> <${Words} text=${row.winner_stance || row.position} /></span>
+  <span class="q">
+    <${Words} tag="b" text=${row.question} />
+    ${row.forked_from && html`<small>fork of ${row.forked_from}</small>`}
+    ${row.mirror_of && html`<small>mirror of ${row.mirror_of}</small>`}
+    ${row.tags?.length > 0 && html`<small><${Words} text=${row.tags.join(", ")} /></small>`}
+  </span>
+  <span class="o">
+    <span class=${"chip " + (row.outcome ? "outcome" : row.status)}>${row.outcome || row.status}</span> <${Words} text=${row.winner_stance || row.position} />
+  </span>
   <span class="m">${humanize(row.format)}${row.models?.length ? ", " + row.models.map(shortModel).join(", ") : ""}</span>
   <span class="n">${row.cost_usd ? formatMoney(row.cost_usd) : ""}</span>
   <time class="n" datetime=${row.opened_at}>${row.opened_at.slice(0, 16).replace("T", " ")}</time>

@@ -9,7 +9,13 @@
   let origin = "*";  // of the host, from its first answer on
   let number = 0;
   const pending = new Map();  // requests by id: {settle, fail}
-  let context = {}, debateId = "", timer = 0, isPolling = false, isAskedAgain = false, isSteering = false, isOver = false;
+  let context = {};
+  let debateId = "";
+  let timer = 0;
+  let isPolling = false;
+  let isAskedAgain = false;
+  let isSteering = false;
+  let isOver = false;
 
   // Messages ------------------------------------------------------------------------------------------------------
   const post = (message) => host.postMessage({ jsonrpc: "2.0", ...message }, origin === "null" ? "*" : origin);
@@ -63,7 +69,9 @@
   };
 
   // The look of the host ------------------------------------------------------------------------------------------
-  const darkRules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).filter((rule) => rule instanceof CSSMediaRule && rule.conditionText.includes("prefers-color-scheme: dark"));
+  const darkRules = [...document.styleSheets]
+    .flatMap((sheet) => [...sheet.cssRules])
+    .filter((rule) => rule instanceof CSSMediaRule && rule.conditionText.includes("prefers-color-scheme: dark"));
 
   function takeContext(changed) {
     context = { ...context, ...changed };
@@ -75,7 +83,10 @@
     if (typeof displayMode === "string") document.documentElement.dataset.display = displayMode;
     const font = context.styles?.variables?.["--font-sans"];
     if (typeof font === "string") document.documentElement.style.setProperty("--sans", font);
-    if (insets) document.body.style.padding = ["top", "right", "bottom", "left"].map((side) => `${Number(insets[side]) || 0}px`).join(" ");
+    if (insets)
+      document.body.style.padding = ["top", "right", "bottom", "left"]
+        .map((side) => `${Number(insets[side]) || 0}px`)
+        .join(" ");
   }
 
   let size = "";
@@ -90,7 +101,8 @@
   // The debate ----------------------------------------------------------------------------------------------------
   async function call(name, given) {
     const result = await request("tools/call", { name, arguments: given });
-    if (result.isError) throw new Error(result.content?.find((part) => part.type === "text")?.text || "The server refuses.");
+    if (result.isError)
+      throw new Error(result.content?.find((part) => part.type === "text")?.text || "The server refuses.");
     return result.structuredContent || {};
   }
 
@@ -132,9 +144,12 @@
 
   /** Show what is new of the debate. Returns its status. */
   async function update() {
-    const id = debateId, shown = counterpoint.position();
+    const id = debateId;
+    const shown = counterpoint.position();
     const entries = [];
-    let from = shown.debate_id === id ? shown.seq : 0, found, debate;
+    let from = shown.debate_id === id ? shown.seq : 0;
+    let found;
+    let debate;
     do {
       found = await call("watch_debate", { debate_id: id, since_seq: from + entries.length });
       [debate] = found.debates;
@@ -142,23 +157,32 @@
       entries.push(...(debate?.entries || []));
     } while (found.more && debate?.entries.length);
     const isNew = entries.length || from === 0 || debate?.status !== shown.status;
-    if (debate && isNew && id === debateId && !isOver) counterpoint.show({ ...found, debates: [{ ...debate, entries, since_seq: from }] });
+    if (debate && isNew && id === debateId && !isOver)
+      counterpoint.show({ ...found, debates: [{ ...debate, entries, since_seq: from }] });
     return found.status;
   }
 
   // Buttons -------------------------------------------------------------------------------------------------------
-  const INTERVENTIONS = { pause: "pause", resume: "resume", note: "inject", challenge: "challenge", conclude: "conclude" };
+  const INTERVENTIONS = {
+    pause: "pause",
+    resume: "resume",
+    note: "inject",
+    challenge: "challenge",
+    conclude: "conclude",
+  };
 
   async function act(action, { text = "", to = "" } = {}) {
     const about = { debate_id: debateId };
-    const found = action === "step"
-      ? await call("step_round", { ...about, wait_seconds: 0 })
-      : await call("intervene", { ...about, action: INTERVENTIONS[action], text, to, request_id: nonce() });
+    const found =
+      action === "step"
+        ? await call("step_round", { ...about, wait_seconds: 0 })
+        : await call("intervene", { ...about, action: INTERVENTIONS[action], text, to, request_id: nonce() });
     poll();
     return found.effect || found.reason || "";
   }
 
-  const nonce = () => [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const nonce = () =>
+    [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
   // Begin ---------------------------------------------------------------------------------------------------------
   async function begin() {

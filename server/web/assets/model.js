@@ -12,7 +12,6 @@ const groupBy = (items, key) => {
   return groups;
 };
 
-/** A name's place among the positions; -1 for judges, officers and nobody. */
 class Debate {
   constructor(data) {
     this.data = data;
@@ -55,6 +54,7 @@ class Debate {
     return [...slots.values()].map((entries) => entries.at(-1));
   }
 
+  /** A name's place among the positions; -1 for judges, officers and nobody. */
   side(name) {
     return this.names.indexOf(name);
   }
@@ -91,8 +91,13 @@ class Debate {
 
   /** Counts of private choices, by side and for none, of the first or the last ballot of each debater. */
   countBallots(which) {
-    const byVoter = groupBy(this.ballots.filter((entry) => this.side(entry.body.seat) >= 0), (entry) => entry.body.seat);
-    const chosen = [...byVoter.values()].filter((cast) => cast.length > 1).map((cast) => findChoice(cast.at(which).body));
+    const byVoter = groupBy(
+      this.ballots.filter((entry) => this.side(entry.body.seat) >= 0),
+      (entry) => entry.body.seat,
+    );
+    const chosen = [...byVoter.values()]
+      .filter((cast) => cast.length > 1)
+      .map((cast) => findChoice(cast.at(which).body));
     return chosen.length ? this.names.map((name) => chosen.filter((choice) => choice === name).length) : null;
   }
 
@@ -106,7 +111,10 @@ class Debate {
 /** The position that a ballot holds to be the likeliest; "" where that is none, or two are alike. */
 function findChoice(ballot) {
   const shares = ballot.beliefs || [];
-  const highest = shares.map((share) => share.share).sort().at(-1);
+  const highest = shares
+    .map((share) => share.share)
+    .sort()
+    .at(-1);
   const leaders = shares.filter((share) => share.share === highest);
   return leaders.length === 1 ? leaders[0].name : "";
 }
@@ -114,8 +122,13 @@ function findChoice(ballot) {
 /** A pattern that finds ids of points in a text, with what is said that they do: "[attacks Ada 2.1]". */
 function compileIds(names) {
   if (!names.length) return /(?!)/g;
-  const escaped = [...names].sort((one, other) => other.length - one.length).map((name) => name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
-  return new RegExp(`(?:\\[([a-z]{4,10}(?: by)? |))?(?<![\\p{L}\\p{N}])((?:${escaped.join("|")}) \\d{1,6}\\.\\d{1,6})(?![\\p{L}\\p{N}]|\\.\\d)\\]?`, "gu");
+  const escaped = [...names]
+    .sort((one, other) => other.length - one.length)
+    .map((name) => name.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"));
+  return new RegExp(
+    `(?:\\[([a-z]{4,10}(?: by)? |))?(?<![\\p{L}\\p{N}])((?:${escaped.join("|")}) \\d{1,6}\\.\\d{1,6})(?![\\p{L}\\p{N}]|\\.\\d)\\]?`,
+    "gu",
+  );
 }
 
 // Figures as people read them ----------------------------------------------------------------------------------

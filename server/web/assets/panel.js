@@ -15,12 +15,22 @@ function Panel({ debate }) {
 function Judges({ debate }) {
   const seats = unique(debate.readings.map((entry) => entry.body.seat)).sort(compareSeats);
   const isWide = debate.names.length <= MOST_COLUMNS;
+  const why =
+    "Each judge reads the record twice, the second time with positions, labels and order turned. A bar is a margin, " +
+    "from 0 to 3. Hatched: another finding when the order changed, so that it does not count.";
   return html`<section class="card panel" aria-labelledby="judges-title">
     <h2 id="judges-title">Did the judges hold to it?</h2>
-    <p class="why">Each judge reads the record twice, the second time with positions, labels and order turned. A bar is a margin, from 0 to 3. Hatched: another finding when the order changed, so that it does not count.</p>
+    <p class="why">${why}</p>
     <table class=${"judges" + (isWide ? "" : " narrow")}>
       <caption class="hidden">Margins of each judge, by reading</caption>
-      <thead><tr><th scope="col">judge</th>${isWide ? debate.positions.map((position) => html`<th scope="col"><${Badge} debate=${debate} name=${position.name} /><span class="hidden">${plain(position.name)}</span></th>`) : html`<th scope="col">first reading</th><th scope="col">second</th>`}</tr></thead>
+      <thead><tr>
+        <th scope="col">judge</th>
+        ${isWide
+          ? debate.names.map((name) => html`<th scope="col">
+            <${Badge} debate=${debate} name=${name} /><span class="hidden">${plain(name)}</span>
+          </th>`)
+          : html`<th scope="col">first reading</th><th scope="col">second</th>`}
+      </tr></thead>
       <tbody>${seats.map((seat) => html`<${JudgeRow} key=${seat} debate=${debate} seat=${seat} isWide=${isWide} />`)}</tbody>
     </table>
   </section>`;
@@ -29,22 +39,39 @@ function Judges({ debate }) {
 const compareSeats = (one, other) => one.localeCompare(other, "en", { numeric: true });
 
 function JudgeRow({ debate, seat, isWide }) {
-  const readings = debate.readings.filter((entry) => entry.body.seat === seat).sort((one, other) => one.body.slot_index - other.body.slot_index);
+  const readings = debate.readings
+    .filter((entry) => entry.body.seat === seat)
+    .sort((one, other) => one.body.slot_index - other.body.slot_index);
   const vote = debate.votes.find((one) => one.judge === seat);
   const model = readings[0].body.usage?.model || "";
   const isOut = Boolean(vote?.abstains);
   const bar = (entry) => html`<${Bar} debate=${debate} entry=${entry} isOut=${isOut} />`;
-  return html`<tr><th scope="row"><b>${plain(seat)}</b><small><${Words} text=${shortModel(model)} /></small>${isOut && html`<small class="warn">abstains</small>`}</th>
+  const barFor = (name) => (entry) => (entry.body.winner === name ? bar(entry) : html`<span class="track"></span>`);
+  const pick = (entry) => html`<span class="pick">
+    ${entry.body.winner ? html`<${Badge} debate=${debate} name=${entry.body.winner} />` : "no side"}
+    ${bar(entry)}
+  </span>`;
+  const ofReading = (number) => readings.filter((entry) => entry.body.slot_index === number);
+  return html`<tr>
+    <th scope="row">
+      <b>${plain(seat)}</b>
+      <small><${Words} text=${shortModel(model)} /></small>
+      ${isOut && html`<small class="warn">abstains</small>`}
+    </th>
     ${isWide
-      ? debate.names.map((name) => html`<td>${readings.map((entry) => (entry.body.winner === name ? bar(entry) : html`<span class="track"></span>`))}</td>`)
-      : [1, 2].map((number) => html`<td>${readings.filter((entry) => entry.body.slot_index === number).map((entry) => html`<span class="pick">${entry.body.winner ? html`<${Badge} debate=${debate} name=${entry.body.winner} />` : "no side"}${bar(entry)}</span>`)}</td>`)}
+      ? debate.names.map((name) => html`<td>${readings.map(barFor(name))}</td>`)
+      : [1, 2].map((number) => html`<td>${ofReading(number).map(pick)}</td>`)}
   </tr>`;
 }
 
 function Bar({ debate, entry, isOut }) {
   const { winner, margin, slot_index: reading } = entry.body;
   const told = `reading ${reading}: ${winner ? `${plain(winner)}, margin ${margin} of 3` : "no side"}${isOut ? ", not counted" : ""}`;
-  return html`<a class="track" href=${"#e" + entry.seq} title=${told}><span class=${"bar" + (isOut ? " out" : "")} data-side=${winner ? debate.side(winner) % 26 : "none"} style=${{ width: `${8 + margin * 30.6}%` }}></span><span class="hidden">${told}</span></a>`;
+  const side = winner ? debate.side(winner) % 26 : "none";
+  return html`<a class="track" href=${"#e" + entry.seq} title=${told}>
+    <span class=${"bar" + (isOut ? " out" : "")} data-side=${side} style=${{ width: `${8 + margin * 30.6}%` }}></span>
+    <span class="hidden">${told}</span>
+  </a>`;
 }
 
 // Private votes --------------------------------------------------------------------------------------------------
@@ -55,7 +82,8 @@ function listPolls(debate) {
   const polls = groupBy(cast, (entry) => `${entry.body.round} ${entry.body.wave} ${entry.body.slot_index}`);
   return [...polls.values()].map((entries) => {
     const { wave, round } = entries[0].body;
-    const name = wave === "blind" ? "before the talk" : wave === "round" ? `after round ${round}` : wave === "vote" ? `vote, round ${round}` : "after the talk";
+    const names = new Map([["blind", "before the talk"], ["round", `after round ${round}`], ["vote", `vote, round ${round}`]]);
+    const name = names.get(wave) ?? "after the talk";
     const votes = new Map(entries.map((entry) => [entry.body.seat, findChoice(entry.body)]));
     return { name, votes };
   });
@@ -67,29 +95,56 @@ function Minds({ debate, polls }) {
     <h2 id="minds-title">Did the talk change minds?</h2>
     <p class="why">Debaters argue their side in public, and say in private what they hold to be likeliest. A line is a debater, a lane a position.</p>
     <div class="scroll" tabindex="0" role="group" aria-label="Private votes over the rounds"><${Lanes} debate=${debate} polls=${polls} /></div>
-    ${report.beliefs.moved.length > 0 && html`<ul class="moves">${report.beliefs.moved.map((line) => html`<li class="words" dir="auto">${linkIds(debate, line)}</li>`)}</ul>`}
+    ${report.beliefs.moved.length > 0 && html`<ul class="moves">
+      ${report.beliefs.moved.map((line) => html`<li class="words" dir="auto">${linkIds(debate, line)}</li>`)}
+    </ul>`}
     ${report.beliefs.changed && html`<p class="aside">The talk changed the answer of all together: ${report.beliefs.changed}.</p>`}
   </section>`;
 }
 
 function Lanes({ debate, polls }) {
   const chosen = polls.flatMap((poll) => [...poll.votes.values()]);
-  const lanes = [...debate.names.filter((name) => debate.names.length <= 6 || chosen.includes(name)), ...(chosen.includes("") ? [""] : [])];
-  const left = 34, top = 22, width = 520;
+  const lanes = [
+    ...debate.names.filter((name) => debate.names.length <= 6 || chosen.includes(name)),
+    ...(chosen.includes("") ? [""] : []),
+  ];
+  const [left, top, width] = [34, 22, 520];
   const spread = Math.max(7, Math.min(13, 90 / debate.names.length));
   const height = Math.max(46, spread * (debate.names.length + 1));
   const x = (index) => left + 26 + (index * (width - left - 52)) / (polls.length - 1);
-  const y = (choice, side) => top + (lanes.indexOf(choice) + 0.5) * height + (side - (debate.names.length - 1) / 2) * Math.min(spread, (height - 16) / debate.names.length);
+  const y = (choice, side) =>
+    top +
+    (lanes.indexOf(choice) + 0.5) * height +
+    (side - (debate.names.length - 1) / 2) * Math.min(spread, (height - 16) / debate.names.length);
+  const anchor = (index) => (index === 0 ? "start" : index === polls.length - 1 ? "end" : "middle");
   const label = `Private votes of ${debate.names.length} debaters in ${polls.length} polls`;
   return html`<svg viewBox="0 0 ${width} ${top + lanes.length * height + 4}" role="img" aria-label=${label} class="lanes">
-    ${polls.map((poll, index) => html`<text x=${x(index)} y="13" text-anchor=${index === 0 ? "start" : index === polls.length - 1 ? "end" : "middle"} class="dim">${poll.name}</text>`)}
+    ${polls.map((poll, index) => html`<text x=${x(index)} y="13" text-anchor=${anchor(index)} class="dim">${poll.name}</text>`)}
     ${lanes.map((name, index) => html`<g data-side=${name ? debate.side(name) % 26 : "none"}>
       <rect x=${left} y=${top + index * height + 3} width=${width - left} height=${height - 6} rx="8" class="lane" />
-      <circle cx="13" cy=${top + (index + 0.5) * height} r="11" class="fill" /><text x="13" y=${top + (index + 0.5) * height + 4} text-anchor="middle" class="letter">${name ? debate.letter(name) : "–"}</text></g>`)}
+      <circle cx="13" cy=${top + (index + 0.5) * height} r="11" class="fill" />
+      <text x="13" y=${top + (index + 0.5) * height + 4} text-anchor="middle" class="letter">${name ? debate.letter(name) : "–"}</text>
+    </g>`)}
     ${debate.names.map((name, side) => {
-      const spots = polls.map((poll, index) => (poll.votes.has(name) ? [x(index), y(poll.votes.get(name), side)] : null)).filter(Boolean);
-      const path = spots.map(([px, py], index) => (index ? `C ${(spots[index - 1][0] + px) / 2} ${spots[index - 1][1]} ${(spots[index - 1][0] + px) / 2} ${py} ${px} ${py}` : `M ${px} ${py}`)).join(" ");
-      return html`<g data-side=${side % 26}><path d=${path} class="stroke" /><title>${plain(name)}</title>${spots.map(([px, py], index) => html`<circle cx=${px} cy=${py} r=${index ? 5 : 4.5} class=${index ? "fill" : "ring"} />`)}</g>`;
+      const spots = polls
+        .map((poll, index) => (poll.votes.has(name) ? [x(index), y(poll.votes.get(name), side)] : null))
+        .filter(Boolean);
+      return html`<g data-side=${side % 26}>
+        <path d=${drawCurve(spots)} class="stroke" />
+        <title>${plain(name)}</title>
+        ${spots.map(([px, py], index) => html`<circle cx=${px} cy=${py} r=${index ? 5 : 4.5} class=${index ? "fill" : "ring"} />`)}
+      </g>`;
     })}
   </svg>`;
+}
+
+/** A path through these places, level at each. */
+function drawCurve(spots) {
+  const parts = spots.map(([x, y], index) => {
+    if (index === 0) return `M ${x} ${y}`;
+    const [beforeX, beforeY] = spots[index - 1];
+    const middle = (beforeX + x) / 2;
+    return `C ${middle} ${beforeY} ${middle} ${y} ${x} ${y}`;
+  });
+  return parts.join(" ");
 }

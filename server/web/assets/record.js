@@ -7,7 +7,9 @@ const Section = ({ id, title, why, children, class: name = "" }) =>
 
 function Record({ debate }) {
   const rounds = debate.rounds.length ? debate.rounds : [{ round: 1, phase: "" }];
-  return html`<${Section} id="record" title="The record" why="Complete and in order. A solid line under a quotation: the document holds these words; a dashed one: it does not.">
+  const why =
+    "Complete and in order. A solid line under a quotation: the document holds these words; a dashed one: it does not.";
+  return html`<${Section} id="record" title="The record" why=${why}>
     ${rounds.map((held) => html`<${Round} key=${held.round} debate=${debate} held=${held} />`)}
     <${Documents} debate=${debate} />
   <//>`;
@@ -17,24 +19,41 @@ function Round({ debate, held }) {
   const all = debate.ofRound(held.round);
   const entries = all.filter((entry) => !entry.hidden);
   const turns = entries.filter((entry) => entry.body.kind === "spoke");
-  const others = entries.filter((entry) => !["spoke", "phase_entered", "opened", "judged", "balloted"].includes(entry.body.kind));
-  const polls = groupBy(entries.filter((entry) => entry.body.kind === "balloted"), (entry) => `${entry.body.wave} ${entry.body.slot_index}`);
+  const others = entries.filter(
+    (entry) => !["spoke", "phase_entered", "opened", "judged", "balloted"].includes(entry.body.kind),
+  );
+  const polls = groupBy(
+    entries.filter((entry) => entry.body.kind === "balloted"),
+    (entry) => `${entry.body.wave} ${entry.body.slot_index}`,
+  );
   const before = others.filter((entry) => turns.length && entry.seq < turns[0].seq);
-  const readings = entries.filter((entry) => entry.body.kind === "judged").sort((one, other) => compareSeats(one.body.seat, other.body.seat) || one.body.slot_index - other.body.slot_index);
-  if (debate.phases.get(held.phase)?.order === "together") turns.sort((one, other) => debate.side(one.body.seat) - debate.side(other.body.seat) || one.seq - other.seq);
+  const readings = entries
+    .filter((entry) => entry.body.kind === "judged")
+    .sort((one, other) => compareSeats(one.body.seat, other.body.seat) || one.body.slot_index - other.body.slot_index);
+  if (debate.phases.get(held.phase)?.order === "together")
+    sortBySide(debate, turns);
+  const isBlind = ([, cast]) => cast[0].body.wave === "blind";
+  const drawPoll = ([name, cast]) => html`<${Poll} key=${name} debate=${debate} cast=${cast} />`;
+  const drawOther = (entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`;
   return html`<section class="round" aria-label=${"Round " + held.round}>
     <h3><b>Round ${held.round}</b> <${Words} text=${humanize(held.phase)} /></h3>
-    ${[...polls].filter(([, cast]) => cast[0].body.wave === "blind").map(([name, cast]) => html`<${Poll} key=${name} debate=${debate} cast=${cast} />`)}
-    ${before.map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
+    ${[...polls].filter(isBlind).map(drawPoll)}
+    ${before.map(drawOther)}
     ${turns.length > 0 && html`<div class=${"turns" + (debate.names.length <= 3 ? " columns" : "")} data-sides=${debate.names.length}>
       ${turns.map((entry) => html`<${Turn} key=${entry.seq} debate=${debate} entry=${entry} />`)}
     </div>`}
-    ${[...polls].filter(([, cast]) => cast[0].body.wave !== "blind").map(([name, cast]) => html`<${Poll} key=${name} debate=${debate} cast=${cast} />`)}
-    ${readings.map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
-    ${others.filter((entry) => !before.includes(entry)).map((entry) => html`<${Other} key=${entry.seq} debate=${debate} entry=${entry} />`)}
-    ${all.filter((entry) => entry.hidden).map((entry) => html`<p class="fact-line" key=${entry.seq}><small>${humanize(entry.body.kind)} <${Words} text=${entry.body.seat || ""} /></small> not shown here</p>`)}
+    ${[...polls].filter((poll) => !isBlind(poll)).map(drawPoll)}
+    ${readings.map(drawOther)}
+    ${others.filter((entry) => !before.includes(entry)).map(drawOther)}
+    ${all.filter((entry) => entry.hidden).map((entry) => html`<p class="fact-line" key=${entry.seq}>
+      <small>${humanize(entry.body.kind)} <${Words} text=${entry.body.seat || ""} /></small> not shown here
+    </p>`)}
   </section>`;
 }
+
+/** Sorts entries in place: by the order of positions, then as recorded. */
+const sortBySide = (debate, entries) =>
+  entries.sort((one, other) => debate.side(one.body.seat) - debate.side(other.body.seat) || one.seq - other.seq);
 
 function Turn({ debate, entry }) {
   const { body } = entry;
@@ -42,17 +61,21 @@ function Turn({ debate, entry }) {
   const retracted = debate.isRetracted(body);
   const points = debate.points.filter((point) => point.seq === entry.seq && point.field === "text");
   const title = body.act === "argument" || !body.act ? "" : ` ${humanize(body.act)} to ${plain(body.to)}`;
-  return html`<article class=${"turn" + (retracted ? " retracted" : "")} data-side=${debate.side(seat) % 26} aria-label=${plain(seat) + ", round " + body.round}>
+  return html`<article class=${"turn" + (retracted ? " retracted" : "")}
+    data-side=${debate.side(seat) % 26} aria-label=${plain(seat) + ", round " + body.round}>
     <h4><${Badge} debate=${debate} name=${seat} /> <${Words} text=${seat} />${title}${retracted && html` <span class="tag">retracted</span>`}
       <small>${usage ? `${formatSeconds((usage.milliseconds || 0) / 1000)}, ${formatMoney(usage.cost_usd || "")}` : ""}</small></h4>
-    ${points.length && !retracted ? html`<${Points} debate=${debate} seq=${entry.seq} points=${points} />` : html`<p><${Recorded} debate=${debate} seq=${entry.seq} field="text" /></p>`}
+    ${points.length && !retracted
+      ? html`<${Points} debate=${debate} seq=${entry.seq} points=${points} />`
+      : html`<p><${Recorded} debate=${debate} seq=${entry.seq} field="text" /></p>`}
     ${body.cut && html`<p class="aside">cut at the length limit</p>`}
     ${body.message && html`<${Message} debate=${debate} entry=${entry} />`}
   </article>`;
 }
 
 /** A number as debaters write it before a point, with its brackets and kind: "[2 value]", "3.", "**[4]**:". */
-const POINT_MARK = /^[\s*_#>•+.:()[\]［］【】〔〕-]*[\d一二三四五六七八九十百]{0,6}[\s,;:|/*_.()[\]［］【】〔〕–-]*(?:facts?|values?|forecasts?)?[\s*_.:()[\]［］【】〔〕-]*$/u;
+const POINT_MARK =
+  /^[\s*_#>•+.:()[\]［］【】〔〕-]*[\d一二三四五六七八九十百]{0,6}[\s,;:|/*_.()[\]［］【】〔〕–-]*(?:facts?|values?|forecasts?)?[\s*_.:()[\]［］【】〔〕-]*$/u;
 
 /** The points of a turn, with all that stands before, between and after them. */
 function Points({ debate, seq, points }) {
@@ -60,7 +83,8 @@ function Points({ debate, seq, points }) {
   const text = buildSlicer(String(readField(debate.entries[seq - 1].body, field)));
   const parts = [];
   const fill = (start, end) => {
-    if (start < end && !POINT_MARK.test(text.slice(start, end))) parts.push(html`<p><${Recorded} debate=${debate} seq=${seq} field=${field} start=${start} end=${end} /></p>`);
+    if (start < end && !POINT_MARK.test(text.slice(start, end)))
+      parts.push(html`<p><${Recorded} debate=${debate} seq=${seq} field=${field} start=${start} end=${end} /></p>`);
   };
   let at = 0;
   for (const point of [...points].sort((one, other) => one.start - other.start)) {
@@ -74,7 +98,10 @@ function Points({ debate, seq, points }) {
 
 function Point({ debate, point }) {
   return html`<div class="point" id=${debate.address(point)}>
-    <p class="pointhead"><a class="ref" href=${"#" + debate.address(point)} data-side=${debate.side(point.debater) % 26}>${plain(point.id)}</a><${PointTags} debate=${debate} point=${point} /></p>
+    <p class="pointhead">
+      <${PointLink} debate=${debate} id=${point.id} />
+      <${PointTags} debate=${debate} point=${point} />
+    </p>
     <p><${PointText} debate=${debate} point=${point} /></p>
   </div>`;
 }
@@ -102,19 +129,34 @@ const Message = ({ debate, entry }) => {
 };
 
 // Everything but turns ------------------------------------------------------------------------------------------
-const OTHERS = new Map(Object.entries({
-  judged: Reading,
-  note_added: Note,
-  challenged: Note,
-  concluded: Conclusion,
-  failed: Failure,
-  observed: Observation,
-  extracted: Extraction,
-  researched: Research,
-}));
+const OTHERS = new Map(
+  Object.entries({
+    judged: Reading,
+    note_added: Note,
+    challenged: Note,
+    concluded: Conclusion,
+    failed: Failure,
+    observed: Observation,
+    extracted: Extraction,
+    researched: Research,
+  }),
+);
 
 /** Fields of other facts that hold words, in the order in which they are shown. */
-const TEXTS = ["briefing", "new_angle", "summary", "decision", "text", "reason", "detail", "query", "assumption", "stance", "model", "truth"];
+const TEXTS = [
+  "briefing",
+  "new_angle",
+  "summary",
+  "decision",
+  "text",
+  "reason",
+  "detail",
+  "query",
+  "assumption",
+  "stance",
+  "model",
+  "truth",
+];
 
 function Other({ debate, entry }) {
   return preact.h(OTHERS.get(entry.body.kind) || Plain, { debate, entry });
@@ -133,33 +175,62 @@ function Plain({ debate, entry }) {
     ${actor && actor !== "counterpoint" && !body.seat && html`<small> by <${Words} text=${actor} /></small>`}</p>`;
 }
 
-const isEmpty = (value) => value === "" || value === null || value === false || value === 0 || (typeof value === "object" && !Object.keys(value).length);
+const isEmpty = (value) =>
+  value === "" ||
+  value === null ||
+  value === false ||
+  value === 0 ||
+  (typeof value === "object" && !Object.keys(value).length);
 
 const describeValue = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value)).slice(0, 600);
 
-/** Parts of an answer of an officer, each with the words of a turn that it is about. */
-function Parts({ debate, entry, field, describe, rest }) {
+/** The parts of an officer's answer: what each is about, and its own fields that hold words (`texts`). */
+function Parts({ debate, entry, field, describe, texts }) {
   const parts = entry.body[field] || [];
-  return html`<div class="fact-line" id=${"e" + entry.seq}><small>${humanize(entry.body.kind)} <${Words} text=${entry.body.seat} /></small>${!parts.length && "nothing"}
-    <ul>${parts.map((part, index) => html`<li><small>${describe(part)}</small>${rest(part, index).map((name) => html` <${Recorded} debate=${debate} seq=${entry.seq} field=${`${field}.${index}.${name}`} />`)}</li>`)}</ul></div>`;
+  const draw = (path) => html` <${Recorded} debate=${debate} seq=${entry.seq} field=${path} />`;
+  return html`<div class="fact-line" id=${"e" + entry.seq}>
+    <small>${humanize(entry.body.kind)} <${Words} text=${entry.body.seat} /></small>
+    ${!parts.length && "nothing"}
+    <ul>${parts.map((part, index) => html`<li>
+      <small>${describe(part)}</small>
+      ${texts(part).map((name) => draw(`${field}.${index}.${name}`))}
+    </li>`)}</ul>
+  </div>`;
 }
 
 function Observation({ debate, entry }) {
-  return html`<${Parts} debate=${debate} entry=${entry} field="marks" describe=${(mark) => `alleged: ${humanize(mark.pattern)}, ${plain(mark.said.seat)}`} rest=${() => ["said.quote", "why"]} />`;
+  const describe = (mark) => `alleged: ${humanize(mark.pattern)}, ${plain(mark.said.seat)}`;
+  const texts = () => ["said.quote", "why"];
+  return html`<${Parts} debate=${debate} entry=${entry} field="marks" describe=${describe} texts=${texts} />`;
 }
 
 function Extraction({ debate, entry }) {
-  return html`<${Parts} debate=${debate} entry=${entry} field="claims" describe=${(claim) => `${claim.kind || "claim"} of ${plain(claim.said.seat)}`} rest=${() => ["wording"]} />`;
+  const describe = (claim) => `${claim.kind || "claim"} of ${plain(claim.said.seat)}`;
+  const texts = () => ["wording"];
+  return html`<${Parts} debate=${debate} entry=${entry} field="claims" describe=${describe} texts=${texts} />`;
 }
 
 function Research({ debate, entry }) {
-  return html`<${Parts} debate=${debate} entry=${entry} field="lookups" describe=${(lookup) => plain(lookup.tool)} rest=${(lookup) => ["arguments", lookup.failed ? "failed" : "result"]} />`;
+  const describe = (lookup) => plain(lookup.tool);
+  const texts = (lookup) => ["arguments", lookup.failed ? "failed" : "result"];
+  return html`<${Parts} debate=${debate} entry=${entry} field="lookups" describe=${describe} texts=${texts} />`;
 }
 
-const WAVES = new Map(Object.entries({ blind: "Private votes before the talk", round: "Private votes after this round", final: "Private votes after the talk", vote: "The vote", sample: "Blind votes of the baseline" }));
+const WAVES = new Map(
+  Object.entries({
+    blind: "Private votes before the talk",
+    round: "Private votes after this round",
+    final: "Private votes after the talk",
+    vote: "The vote",
+    sample: "Blind votes of the baseline",
+  }),
+);
 
 const Poll = ({ debate, cast }) => html`<div class="poll"><h4>${WAVES.get(cast[0].body.wave) || "Votes"}</h4>
-  <div class="ballots">${cast.sort((one, other) => debate.side(one.body.seat) - debate.side(other.body.seat) || one.seq - other.seq).map((entry) => html`<${Ballot} key=${entry.seq} debate=${debate} entry=${entry} />`)}</div></div>`;
+  <div class="ballots">
+    ${sortBySide(debate, cast).map((entry) => html`<${Ballot} key=${entry.seq} debate=${debate} entry=${entry} />`)}
+  </div>
+</div>`;
 
 function Ballot({ debate, entry }) {
   const { seat, wave, position, moved_by: moved } = entry.body;
@@ -167,8 +238,11 @@ function Ballot({ debate, entry }) {
   const share = Math.max(...entry.body.beliefs.map((belief) => Number(belief.share)));
   const cited = moved?.point ? `${moved.seat} ${moved.round}.${moved.point}` : "";
   return html`<div class="ballot" id=${"e" + entry.seq}>
-    <${Badge} debate=${debate} name=${seat} /><span><${Words} text=${seat} /><span class="hidden"> ${wave === "vote" ? "votes for" : "holds in private"}</span> →</span>
-    ${choice ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)} %)</span>` : html`<span>no side</span>`}
+    <${Badge} debate=${debate} name=${seat} />
+    <span><${Words} text=${seat} /><span class="hidden"> ${wave === "vote" ? "votes for" : "holds in private"}</span> →</span>
+    ${choice
+      ? html`<${Badge} debate=${debate} name=${choice} /><span><${Words} text=${choice} /> (${Math.round(share * 100)} %)</span>`
+      : html`<span>no side</span>`}
     ${cited && html`<span>moved by <${PointLink} debate=${debate} id=${cited} /></span>`}
     ${position && html`<span class="said"><${Recorded} debate=${debate} seq=${entry.seq} field="position" /></span>`}
   </div>`;
@@ -179,29 +253,46 @@ function Reading({ debate, entry }) {
   return html`<article class="reading" id=${"e" + entry.seq} aria-label=${`${seat}, reading ${reading}`}>
     <div><b>${plain(seat)}</b>, reading ${reading}<br /><small>${plain(shortModel(usage?.model || ""))}</small><br />
       ${winner ? html`<${Badge} debate=${debate} name=${winner} /> <small>margin ${margin} of 3</small>` : html`<small>no side</small>`}
-      ${cited.length > 0 && html`<p class="cited">${cited.map((one) => html`<${PointLink} debate=${debate} id=${`${one.seat} ${one.round}.${one.point}`} /> `)}</p>`}</div>
-    <div><p><${Recorded} debate=${debate} seq=${entry.seq} field="verdict" /></p><p class="reasoning"><${Recorded} debate=${debate} seq=${entry.seq} field="reasoning" /></p></div>
+      ${cited.length > 0 && html`<p class="cited">
+        ${cited.map((one) => html`<${PointLink} debate=${debate} id=${`${one.seat} ${one.round}.${one.point}`} /> `)}
+      </p>`}</div>
+    <div>
+      <p><${Recorded} debate=${debate} seq=${entry.seq} field="verdict" /></p>
+      <p class="reasoning"><${Recorded} debate=${debate} seq=${entry.seq} field="reasoning" /></p>
+    </div>
   </article>`;
 }
 
 function Note({ debate, entry }) {
   const { to, kind, reason } = entry.body;
-  return html`<div class="note" id=${"e" + entry.seq}><small>${kind === "challenged" ? "Challenge" : "Note"} to <${Words} text=${to || "everybody"} />, by <${Words} text=${entry.actor} />${reason && html`: <${Words} text=${reason} />`}</small>
+  const title = kind === "challenged" ? "Challenge" : "Note";
+  return html`<div class="note" id=${"e" + entry.seq}>
+    <small>
+      ${title} to <${Words} text=${to || "everybody"} />, by <${Words} text=${entry.actor} />
+      ${reason && html`: <${Words} text=${reason} />`}
+    </small>
     <p><${Recorded} debate=${debate} seq=${entry.seq} field="text" /></p></div>`;
 }
 
 function Conclusion({ debate, entry }) {
-  return html`<p class="fact-line" id=${"e" + entry.seq}><small>verdict</small> <b>${entry.body.outcome}</b> <${Recorded} debate=${debate} seq=${entry.seq} field="verdict" /></p>`;
+  return html`<p class="fact-line" id=${"e" + entry.seq}>
+    <small>verdict</small> <b>${entry.body.outcome}</b> <${Recorded} debate=${debate} seq=${entry.seq} field="verdict" />
+  </p>`;
 }
 
 function Failure({ debate, entry }) {
-  return html`<p class="fact-line failed" id=${"e" + entry.seq}><small><${Words} text=${entry.body.seat} /> failed</small> <${Recorded} debate=${debate} seq=${entry.seq} field="detail" /></p>`;
+  return html`<p class="fact-line failed" id=${"e" + entry.seq}>
+    <small><${Words} text=${entry.body.seat} /> failed</small> <${Recorded} debate=${debate} seq=${entry.seq} field="detail" />
+  </p>`;
 }
 
 function Documents({ debate }) {
   const documents = debate.setup.documents || [];
   if (!documents.length) return null;
   return html`<section class="round" aria-label="Documents"><h3><b>Documents</b></h3>
-    ${documents.map((document, index) => html`<details class="document"><summary>doc ${index + 1}: <${Words} text=${document.title} /> <small>${count(document.text.length, "character")}</small></summary><${Words} tag="div" text=${document.text} /></details>`)}
+    ${documents.map((document, index) => html`<details class="document">
+      <summary>doc ${index + 1}: <${Words} text=${document.title} /> <small>${count(document.text.length, "character")}</small></summary>
+      <${Words} tag="div" text=${document.text} />
+    </details>`)}
   </section>`;
 }

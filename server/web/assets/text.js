@@ -73,7 +73,9 @@ function drawMarks(debate, text, marks, start, end) {
     else {
       flush();
       const inner = marks.filter((one) => one[2] === "name" && one[0] >= from && one[1] <= to);
-      parts.push(html`<span class=${"quote " + (mark[4] ? "held" : "lost")}>${drawMarks(debate, text, inner, from, to)}</span>`);
+      parts.push(
+        html`<span class=${"quote " + (mark[4] ? "held" : "lost")}>${drawMarks(debate, text, inner, from, to)}</span>`,
+      );
       parts.push(html`<${QuoteTag} found=${mark[4]} document=${mark[3]} />`);
     }
     at = to;
@@ -91,8 +93,11 @@ const QuoteTag = ({ found, document }) =>
 /** The words of a point without marks and links. */
 const PlainText = ({ debate, point }) => {
   const text = buildSlicer(String(readField(debate.entries[point.seq - 1].body, point.field)));
-  const names = (debate.drawing.marks[point.seq]?.[point.field] || []).filter((mark) => mark[2] === "name" && mark[0] >= point.start && mark[1] <= point.end);
-  let shown = "", at = point.start;
+  const names = (debate.drawing.marks[point.seq]?.[point.field] || []).filter(
+    (mark) => mark[2] === "name" && mark[0] >= point.start && mark[1] <= point.end,
+  );
+  let shown = "";
+  let at = point.start;
   for (const [from, to, , name] of names) {
     shown += text.slice(at, from) + name;
     at = to;

@@ -15,12 +15,18 @@
     }
     if (response.status === 304) return { tag: response.headers.get("etag") };
     const data = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Error(data.error || `The server refused this (${response.status}). Open the address that counterpoint view printed.`);
+    if (!response.ok)
+      throw new Error(
+        data.error || `The server refused this (${response.status}). Open the address that counterpoint view printed.`,
+      );
     return { data, tag: response.headers.get("etag") };
   }
 
   // ---- a debate: what is new in it ------------------------------------------------------------------------------
-  let nextRound = 0, note = "", tag = "", wasOpen = false;
+  let nextRound = 0;
+  let note = "";
+  let tag = "";
+  let wasOpen = false;
 
   async function refreshDebate() {
     const { seq, status } = counterpoint.position();
@@ -29,7 +35,8 @@
     const since = (n) => new URL(`record?since=${n}`, here);
     let found = await ask(since(seq), { headers: tag ? { "If-None-Match": tag } : {} });
     if (!found.data) return;
-    if (wasOpen && isOver(found.data.data.debates[0].status)) {  // what was hidden until the end is shown now
+    if (wasOpen && isOver(found.data.data.debates[0].status)) {
+      // what was hidden until the end is shown now
       found = await ask(since(0));
       wasOpen = false;
     }
@@ -40,7 +47,9 @@
   }
 
   // ---- the list: its first page, unless somebody reads on ---------------------------------------------------------
-  let asked = Object.fromEntries(["query", "status"].map((name) => [name, new URLSearchParams(location.search).get(name) ?? ""]));
+  let asked = Object.fromEntries(
+    ["query", "status"].map((name) => [name, new URLSearchParams(location.search).get(name) ?? ""]),
+  );
   let hasMore = false;
 
   async function search(given) {
@@ -63,7 +72,9 @@
   const tellState = () => (note ? counterpoint.live("lost", note) : counterpoint.live("connected", "live"));
 
   // ---- refreshing: one at a time, and once more if something changed meanwhile ------------------------------------
-  let isBusy = false, isStale = false, trouble = "";
+  let isBusy = false;
+  let isStale = false;
+  let trouble = "";
 
   async function refresh() {
     isStale = true;
@@ -101,15 +112,22 @@
   function follow() {
     const source = new EventSource(new URL("events", root));
     source.onmessage = ({ data }) => tell(JSON.parse(data));
-    source.onerror = () => tell({ debates: [], trouble: source.readyState === EventSource.CLOSED
-      ? "The server of this page has ended. Start counterpoint view again, and open the address that it prints."
-      : "The server does not answer. This page connects again by itself." });
+    source.onerror = () =>
+      tell({
+        debates: [],
+        trouble:
+          source.readyState === EventSource.CLOSED
+            ? "The server of this page has ended. Start counterpoint view again, and open the address that it prints."
+            : "The server does not answer. This page connects again by itself.",
+      });
     return new Promise(() => {});  // until the tab is closed: then another one follows
   }
 
   if (navigator.locks) navigator.locks.request(root.href, follow);
   else follow();
-  addEventListener("pageshow", ({ persisted }) => { if (persisted) location.reload(); });
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) location.reload();
+  });
 
   // ---- presses ----------------------------------------------------------------------------------------------------
   let last = { key: "", id: "" };  // the same press again, after a lost answer, has the same id
@@ -117,9 +135,17 @@
   async function act(action, given = {}) {
     const press = { action, text: given.text ?? "", to: given.to ?? "", round: action === "step" ? nextRound : 0 };
     const key = JSON.stringify([press, counterpoint.position().seq]);
-    if (last.key !== key) last = { key, id: [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join("") };
+    if (last.key !== key)
+      last = {
+        key,
+        id: [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, "0")).join(""),
+      };
     const body = JSON.stringify({ ...press, request_id: last.id });
-    const { data } = await ask(new URL("presses", here), { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const { data } = await ask(new URL("presses", here), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body,
+    });
     last = { key: "", id: "" };
     refresh();
     return data.line;
@@ -130,7 +156,9 @@
     actions: ["step", "pause", "note", "challenge", "conclude"],
     act,
     address,
-    open: (id) => { location.href = address(id); },
+    open: (id) => {
+      location.href = address(id);
+    },
     search,
   });
   refresh();
