@@ -49,7 +49,7 @@ async def insist(client: Client, debate_id: str, seconds: float = 1.5) -> dict[s
 
 
 async def begin(client: Client, model: ClientModel, asked: int = 3, **arguments: Any) -> dict[str, Any]:
-    """As `start`, for a client whose first call may fail, or never end: it is given up with so many prompts."""
+    """As `start`, for a client whose first call may fail, or never end: it is given up after so many prompts."""
     found: dict[str, Any] = {}
 
     async def open_debate() -> None:
@@ -62,10 +62,9 @@ async def begin(client: Client, model: ClientModel, asked: int = 3, **arguments:
             tasks.start_soon(open_debate)
             while len(model.prompts) < asked:
                 await wait_before_next_poll()
-            await anyio.sleep(1.2)
             tasks.cancel_scope.cancel()
-    rows: list[dict[str, Any]] = (await call(client, "find_debates"))["debates"]
-    return found or rows[0]
+    (row,) = (await call(client, "find_debates"))["debates"]
+    return found or await call(client, "get_verdict", debate_id=row["debate_id"], wait_seconds=0)
 
 
 async def test_a_whole_debate_is_written_by_the_clients_model(open_client: Any) -> None:
@@ -85,10 +84,12 @@ async def test_a_whole_debate_is_written_by_the_clients_model(open_client: Any) 
 
 
 async def test_seats_that_are_due_together_are_asked_together(open_client: Any) -> None:
-    async def wait_a_moment(_: str) -> None:
-        await anyio.sleep(0.05)
+    async def wait_for_others(_: str) -> None:
+        with anyio.move_on_after(5):
+            while len(model.prompts) < 3:
+                await wait_before_next_poll()
 
-    model = ClientModel(wait_a_moment)
+    model = ClientModel(wait_for_others)
     async with open_client(default="client", sampling_callback=model) as client:
         ran = await start(client)
 
@@ -150,13 +151,16 @@ async def test_who_is_refused_once_or_hangs_once_does_not_stop_the_debate(open_c
 
 
 async def test_an_answer_after_its_time_is_not_recorded(open_client: Any) -> None:
-    async def dawdle(_: str) -> str:
-        await anyio.sleep(1.1)
+    async def answer_when_given_up(_: str) -> str:
+        (row,) = (await call(client, "find_debates"))["debates"]
+        with anyio.fail_after(5):
+            while "Ben" not in {event["seat"] for event in await read_events(client, row, "failed")}:
+                await wait_before_next_poll()
         return "Too late."
 
-    model = ClientModel(once(dawdle, BEN))
+    model = ClientModel(once(answer_when_given_up, BEN))
     async with open_client(default="client", sampling_callback=model, settings=QUICK) as client:
-        ran = await finish(client, await begin(client, model, options={"ballots": "none", "quorum": 1}))
+        ran = await finish(client, await start(client, options={"ballots": "none", "quorum": 1}))
         assert ran["status"] == "paused"
         await call(client, "intervene", debate_id=ran["debate_id"], action="resume")
         ran = await finish(client, await insist(client, ran["debate_id"]))

@@ -35,7 +35,7 @@ CALLS = 4  # of a debate below, one after another
 
 
 class SlowModel:
-    """Answers after so many seconds."""
+    """Answers after so many seconds. The suite asks its tools to be slow, and shares no clock with this process."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.scripted = seconds, ScriptedModel()

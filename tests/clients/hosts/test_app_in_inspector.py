@@ -73,7 +73,7 @@ async def find_app(page: Page) -> Frame:
             for frame in page.frames[2:]:  # the Inspector, its sandbox, and in it the app
                 if await frame.locator("h1").count():
                     return frame
-            await anyio.sleep(0.1)
+            await wait_before_next_poll()  # frames come and go while the app loads
 
 
 async def test_a_debate_is_opened_stepped_and_concluded_in_the_inspector(address: str) -> None:
