@@ -71,7 +71,7 @@ ROOMS: dict[str, str] = {
     "models.own": "models redaction",
     "models.client": "debate.facts debate.rules models",
     "models.concurrency": "",
-    "models.resilience": "models models.concurrency",
+    "models.resilience": "models models.concurrency models.embeddings",
     "models.local": "models redaction",
     "models.prices": "debate.facts models models.fakes",
     "models.providers": (

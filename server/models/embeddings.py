@@ -21,7 +21,10 @@ class Embeddings(NamedTuple):
 
 class Embedder(Protocol):
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (of the whole, retries included)
-        """The vectors of texts. Raises ModelError where there are none within `timeout` seconds."""
+        """The vectors of texts. Raises ModelError where there are none within `timeout` seconds.
+
+        Behind the limits of a provider it may wait as long again before it asks.
+        """
 
 
 def check_vectors(model: str, vectors: Sequence[Sequence[float]], count: int) -> tuple[Vector, ...]:

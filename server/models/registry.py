@@ -22,7 +22,7 @@ from server.models.providers import keys as stored_keys
 from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
-from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder
+from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder, ProviderEmbedder
 from server.models.providers.endpoints import find_endpoint, is_of_known_provider
 from server.models.providers.litellm import (
     LitellmModel,
@@ -31,7 +31,7 @@ from server.models.providers.litellm import (
     is_importing,
 )
 from server.models.providers.model import ProviderModel
-from server.models.resilience import Guard, GuardedModel
+from server.models.resilience import Cooldown, Guard, GuardedEmbedder, GuardedModel
 
 MAX_NAME_LENGTH = 200
 # Their login prints a device code to standard output, which carries the protocol.
@@ -104,6 +104,7 @@ class ModelRegistry:
         self._connections = connections or Connections()
         self._guard = guard or Guard()
         self._models: dict[str, Model] = {}
+        self._embedders: dict[str, GuardedEmbedder] = {}
         self._chaos = chaos
 
     def get(self, name: str) -> Model:
@@ -147,8 +148,7 @@ class ModelRegistry:
             require(not name.startswith((f"{only}/", f"{only}?")), f'{no_name}. {meaning} "{only}".')
         if own := load_own_model(name):
             return own
-        # litellm accepts names without a provider for OpenAI and Anthropic models.
-        provider = provider if "/" in name.removeprefix(LITELLM_PREFIX) else family(name)
+        provider = find_provider_of(name)
         return GuardedModel(name, provider, self._build_provider_model(name, provider), self._guard)
 
     def _build_provider_model(self, name: str, provider: str) -> ProviderModel:
@@ -167,14 +167,28 @@ class ModelRegistry:
         )
 
     def get_embedder(self, name: str) -> Embedder:
-        """The model of that name that embeds texts: "scripted", or one of a provider."""
+        """The model of that name that embeds texts, the same object every time: "scripted", or one of a provider."""
         if name == "scripted":
             return ScriptedEmbedder()
-        price = self._prices.find_price(name)
+        if name not in self._embedders:
+            provider = find_provider_of(name)
+            inner = self._build_provider_embedder(name, self._guard.cooldown(provider))
+            self._embedders[name] = GuardedEmbedder(name, provider, inner, self._guard)
+        return self._embedders[name]
+
+    def _build_provider_embedder(self, name: str, cooldown: Cooldown) -> ProviderEmbedder:
+        price, sleep = self._prices.find_price(name), self._guard.sleep
         endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name, mode="embedding")
         if endpoint is None:
-            return LitellmEmbedder(name, price=price)
-        return DirectEmbedder(name, price=price, endpoint=endpoint, connections=self._connections)
+            return LitellmEmbedder(name, sleep=sleep, cooldown=cooldown, price=price)
+        return DirectEmbedder(
+            name,
+            sleep=sleep,
+            cooldown=cooldown,
+            price=price,
+            endpoint=endpoint,
+            connections=self._connections,
+        )
 
     def find_provider(self, name: str) -> str:
         """The provider that is asked; "" for models without one. Raises as `get`."""
@@ -275,6 +289,12 @@ def find_default_models(
     if not found and not embedded.is_available():
         raise NoModelError
     return found or ("local",)
+
+
+def find_provider_of(name: str) -> str:
+    """Whose limits a name counts towards. litellm accepts names without a provider for OpenAI and Anthropic models."""
+    plain = name.removeprefix(LITELLM_PREFIX)
+    return parse_provider(plain) if "/" in plain else family(name)
 
 
 def family(name: str) -> str:

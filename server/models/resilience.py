@@ -18,14 +18,17 @@ request changes nothing.
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 import anyio
 
-from server.models import Model, ModelError, OnText, Reply, Request
+from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.concurrency import ConcurrencyLimit
+from server.models.embeddings import Embedder, Embeddings
 
 CONCURRENCY = 256
 
@@ -79,27 +82,39 @@ class Guard:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))
 
 
+A = TypeVar("A")
+
+
 @dataclass(eq=False)
-class GuardedModel:
-    """A model behind its provider's limit and cooldown, the process's limit, and its own circuit breaker."""
+class Guarded:
+    """Requests to a model: behind its provider's limit and cooldown, the process's limit, and a breaker of its own."""
 
     name: str
     provider: str
-    model: Model
     guard: Guard
 
     def __post_init__(self) -> None:
         self._cooldown = self.guard.cooldown(self.provider)
         self._breaker = _CircuitBreaker(self.name, self.guard.now)
 
-    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        guard, deadline = self.guard, self.guard.now() + request.timeout
+    async def request(
+        self,
+        send: Callable[[], Awaitable[A]],
+        timeout: float,  # noqa: ASYNC109  (of `send`)
+        group: str = "",
+    ) -> tuple[A, int]:
+        """(what `send` returns, the attempts of its calls before that one). Raises ModelError as `send` does.
+
+        `timeout`: the seconds that `send` takes at most, and the time to wait before it.
+        """
+        guard, deadline = self.guard, self.guard.now() + timeout
         self._breaker.check()
         self._check_cooldown(deadline)
         refusals = attempts = 0
         while True:
             try:
-                reply = await self._ask(request, on_text, deadline, was_refused=refusals > 0)
+                place = _Place(timeout, deadline, group, was_refused=refusals > 0)
+                return await self._send(send, place), attempts
             except ModelError as error:
                 refusals += 1
                 error.attempts = attempts = attempts + error.attempts
@@ -107,50 +122,37 @@ class GuardedModel:
                 is_late = guard.now() + max(pause, self._cooldown.seconds_left()) >= deadline
                 if not error.may_be_repeated or refusals > MAX_REFUSALS or is_late:
                     raise
-            else:
-                usage = reply.usage.model_copy(update={"attempts": attempts + reply.usage.attempts})
-                return replace(reply, usage=usage) if attempts else reply
             await guard.sleep(pause)
 
-    async def _ask(
-        self, request: Request, on_text: OnText | None, deadline: float, *, was_refused: bool
-    ) -> Reply:
-        """Ask once both limits have a place. Raises ModelError, also where none becomes free in time."""
+    async def _send(self, send: Callable[[], Awaitable[A]], place: "_Place") -> A:
+        """Send once both limits have a place. Raises ModelError, also where none becomes free in time."""
         guard, limit = self.guard, self.guard.limit(self.provider)
         places = f"requests to {self.provider} (COUNTERPOINT_PROVIDER_CONCURRENCY)"
-        async with self._acquire(limit, places, request, deadline, was_refused=was_refused) as generation:
+        async with self._acquire(limit, places, place) as generation:
             # Before the second limit, which other providers can use meanwhile; and again after it, because
             # the cooldown may have been extended.
-            await self._wait_for_cooldown(deadline)
+            await self._wait_for_cooldown(place.deadline)
             places = "requests of this server (COUNTERPOINT_CONCURRENCY)"
-            async with self._acquire(guard.limit(""), places, request, deadline):
-                await self._wait_for_cooldown(deadline)
+            async with self._acquire(guard.limit(""), places, replace(place, was_refused=False)):
+                await self._wait_for_cooldown(place.deadline)
                 try:
-                    with self._breaker.watch_request(request.timeout):
-                        reply = await self.model.reply(request, on_text)
+                    with self._breaker.watch_request(place.timeout):
+                        answer = await send()
                 except ModelError as error:
                     if error.cause == "rate_limited":
                         limit.count_refusal(generation, self._cooldown.seconds_left())
                     raise
                 limit.count_answer()
-                return reply
+                return answer
 
     @asynccontextmanager
-    async def _acquire(
-        self,
-        limit: ConcurrencyLimit,
-        places: str,
-        request: Request,
-        deadline: float,
-        *,
-        was_refused: bool = False,
-    ) -> AsyncIterator[int]:
+    async def _acquire(self, limit: ConcurrencyLimit, places: str, place: "_Place") -> AsyncIterator[int]:
         """Hold one of the places while the block runs. Raises ModelError if none becomes free in time."""
         generation = None
-        with anyio.move_on_after(deadline - self.guard.now()):
-            generation = await limit.acquire(request.group, was_refused=was_refused)
+        with anyio.move_on_after(place.deadline - self.guard.now()):
+            generation = await limit.acquire(place.group, was_refused=place.was_refused)
         if generation is None:
-            reason = f"within its {request.timeout:g} seconds none of the {limit.places} places for {places}"
+            reason = f"within its {place.timeout:g} seconds none of the {limit.places} places for {places}"
             raise ModelError("timeout", f"{self.name} was not asked: {reason} became free.", attempts=0)
         try:
             yield generation
@@ -169,6 +171,52 @@ class GuardedModel:
             reason = f"{self.provider} limits the rate of requests and {request}"
             raise ModelError("rate_limited", f"{self.name} was not asked: {reason}.", attempts=0)
         return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Who waits for a place among the requests in flight, and until when."""
+
+    timeout: float  # seconds for the answer, once it has one
+    deadline: float
+    group: str
+    was_refused: bool
+
+
+@dataclass(eq=False)
+class GuardedModel:
+    name: str
+    provider: str
+    model: Model
+    guard: Guard
+
+    def __post_init__(self) -> None:
+        self._guarded = Guarded(self.name, self.provider, self.guard)
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        send = partial(self.model.reply, request, on_text)
+        reply, attempts = await self._guarded.request(send, request.timeout, request.group)
+        return replace(reply, usage=add_attempts(reply.usage, attempts)) if attempts else reply
+
+
+@dataclass(eq=False)
+class GuardedEmbedder:
+    name: str
+    provider: str
+    embedder: Embedder
+    guard: Guard
+
+    def __post_init__(self) -> None:
+        self._guarded = Guarded(self.name, self.provider, self.guard)
+
+    async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
+        send = partial(self.embedder.embed, texts, timeout)
+        found, attempts = await self._guarded.request(send, timeout)
+        return found._replace(usage=add_attempts(found.usage, attempts))
+
+
+def add_attempts(usage: Usage, attempts: int) -> Usage:
+    return usage.model_copy(update={"attempts": attempts + usage.attempts})
 
 
 @dataclass(slots=True)

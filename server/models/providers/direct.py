@@ -60,10 +60,7 @@ class DirectModel(ProviderModel):
         start_import()
 
     async def prepare(self) -> None:
-        check_callable(self.name, self.endpoint.base)
-        if self.endpoint.provider in KEYED_PROVIDERS and not self.endpoint.key:
-            set_it = f"Set {self.endpoint.key_variable}, or choose another model."
-            raise ModelError("unauthorized", f"{self.name}: there is no key for it. {set_it}")
+        check_endpoint(self.name, self.endpoint)
 
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         body = json.dumps(self.build_body(request, extras, stream=on_text is not None)).encode()
@@ -83,9 +80,7 @@ class DirectModel(ProviderModel):
                     yield chunk
 
     def classify(self, error: Exception) -> ProviderFailure:
-        return classify_error(
-            error, self.name, key_variable=self.endpoint.key_variable if self.endpoint.key else ""
-        )
+        return classify_direct_error(error, self.name, self.endpoint)
 
     def look_up_cost(self, counts: Any) -> str:
         written = read_token_count(counts, "completion_tokens")
@@ -175,6 +170,18 @@ class OllamaModel(DirectModel):
         choice["finish_reason"] = answer.done_reason
         counts = Fields(prompt_tokens=answer.prompt_eval_count, completion_tokens=answer.eval_count)
         return Fields(model=answer.model, choices=[choice], usage=counts if answer.done else None)
+
+
+def check_endpoint(name: str, endpoint: Endpoint) -> None:
+    """Raises ModelError for one that may not be asked, or not without a key."""
+    check_callable(name, endpoint.base)
+    if endpoint.provider in KEYED_PROVIDERS and not endpoint.key:
+        set_it = f"Set {endpoint.key_variable}, or choose another model."
+        raise ModelError("unauthorized", f"{name}: there is no key for it. {set_it}")
+
+
+def classify_direct_error(error: Exception, name: str, endpoint: Endpoint) -> ProviderFailure:
+    return classify_error(error, name, key_variable=endpoint.key_variable if endpoint.key else "")
 
 
 def parse(data: bytes) -> Any:

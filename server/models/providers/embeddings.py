@@ -1,25 +1,23 @@
 """Embeddings of providers: asked directly where they speak OpenAI's protocol, else through litellm."""
 
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
-import anyio
-
 from server.debate.facts.config import Price
-from server.models import LITELLM_PREFIX, MAX_ATTEMPTS, ModelError, Usage
+from server.models import LITELLM_PREFIX, Usage
 from server.models.embeddings import Embeddings, check_vectors
 from server.models.providers.addresses import check_callable, find_api_base
 from server.models.providers.connections import Connections, UnreadableResponseError, read_body
-from server.models.providers.direct import parse
+from server.models.providers.direct import check_endpoint, classify_direct_error, parse
 from server.models.providers.endpoints import Endpoint
-from server.models.providers.errors import classify_error
-from server.models.providers.litellm import get_litellm
-
-MAX_PAUSE = 4.0  # seconds between two attempts
+from server.models.providers.errors import ProviderFailure
+from server.models.providers.litellm import classify_litellm_error, get_litellm, import_litellm
+from server.models.providers.model import ProviderCaller
 
 
 class Answer(NamedTuple):
@@ -28,10 +26,9 @@ class Answer(NamedTuple):
 
 
 @dataclass(eq=False)
-class ProviderEmbedder(ABC):
-    """Asks again after transient failures. What it costs is the tokens of the texts by `price`."""
+class ProviderEmbedder(ProviderCaller):
+    """What it costs is the tokens of the texts by `price`."""
 
-    name: str
     _: KW_ONLY
     price: Price
 
@@ -40,31 +37,16 @@ class ProviderEmbedder(ABC):
         """Make one attempt. May raise any exception."""
 
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
-        started, attempt = anyio.current_time(), 0
-        try:
-            with anyio.fail_after(timeout):
-                while True:
-                    attempt += 1
-                    try:
-                        vectors, tokens = await self.ask(texts)
-                        break
-                    except ModelError:
-                        raise
-                    except Exception as error:  # noqa: BLE001  (clients raise many types)
-                        failure = classify_error(error, self.name)
-                    if not failure.is_transient or attempt >= MAX_ATTEMPTS:
-                        raise ModelError(failure.cause, failure.detail, attempts=attempt)
-                    await anyio.sleep(failure.retry_after or min(2.0 ** (attempt - 1), MAX_PAUSE))
-        except TimeoutError:
-            detail = f"{self.name} did not answer within {timeout:g} seconds."
-            raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
+        await self.prepare()
+        asked = await self.ask_repeatedly(partial(self.ask, texts), timeout)
+        vectors, tokens = asked.answer
         cost = f"{(Decimal(self.price.input) * tokens).normalize():f}" if self.price.input and tokens else ""
         usage = Usage(
             model=self.name,
             input_tokens=tokens,
             cost_usd=cost,
-            milliseconds=round((anyio.current_time() - started) * 1000),
-            attempts=attempt,
+            milliseconds=round(asked.seconds * 1000),
+            attempts=asked.attempts,
         )
         return Embeddings(check_vectors(self.name, vectors, len(texts)), usage)
 
@@ -77,24 +59,38 @@ class DirectEmbedder(ProviderEmbedder):
     endpoint: Endpoint
     connections: Connections
 
+    async def prepare(self) -> None:
+        check_endpoint(self.name, self.endpoint)
+
     async def ask(self, texts: Sequence[str]) -> Answer:
         endpoint = self.endpoint
-        check_callable(self.name, endpoint.base)
         body = json.dumps({"model": endpoint.model, "input": list(texts)}).encode()
         headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
         path = "/v1/embeddings" if endpoint.is_ollama else "/embeddings"
         async with self.connections.post(endpoint.base + path, body, headers) as response:
             return read_answer(parse(await read_body(response)))
 
+    def classify(self, error: Exception) -> ProviderFailure:
+        return classify_direct_error(error, self.name, self.endpoint)
+
 
 @dataclass(eq=False)
 class LitellmEmbedder(ProviderEmbedder):
+    @property
+    def litellm_name(self) -> str:
+        return self.name.removeprefix(LITELLM_PREFIX)
+
+    async def prepare(self) -> None:
+        check_callable(self.name, find_api_base(self.litellm_name))
+        await get_litellm()
+
     async def ask(self, texts: Sequence[str]) -> Answer:
-        name = self.name.removeprefix(LITELLM_PREFIX)
-        check_callable(self.name, find_api_base(name))
-        litellm = await get_litellm()
-        answer = await litellm.aembedding(model=name, input=list(texts), num_retries=0, max_retries=0)
+        options = {"num_retries": 0, "max_retries": 0}
+        answer = await import_litellm().aembedding(model=self.litellm_name, input=list(texts), **options)
         return read_answer(parse(answer.model_dump_json().encode()))
+
+    def classify(self, error: Exception) -> ProviderFailure:
+        return classify_litellm_error(error, self.name)
 
 
 def read_answer(answer: Any) -> Answer:

@@ -87,8 +87,7 @@ class LitellmModel(ProviderModel):
             raise
 
     def classify(self, error: Exception) -> ProviderFailure:
-        missing = find_missing_variables(import_litellm(), self.litellm_name)
-        return classify_error(error, self.name, missing, find_key_variable(self.litellm_name))
+        return classify_litellm_error(error, self.name)
 
     def look_up_cost(self, counts: Any) -> str:
         return look_up_litellm_cost(import_litellm(), self.litellm_name, counts)
@@ -117,6 +116,12 @@ class LitellmModel(ProviderModel):
             "max_retries": 0,  # of the OpenAI client below litellm
             "drop_params": True,
         }
+
+
+def classify_litellm_error(error: Exception, name: str) -> ProviderFailure:
+    litellm_name = name.removeprefix(LITELLM_PREFIX)
+    missing = find_missing_variables(import_litellm(), litellm_name)
+    return classify_error(error, name, missing, find_key_variable(litellm_name))
 
 
 def find_unreadable(error: BaseException | None) -> UnreadableResponseError | None:

@@ -1,16 +1,17 @@
-"""A model of a provider: time limits, attempts, and what an endpoint does not take."""
+"""Requests to a provider: time limits and attempts; and of a model, what an endpoint does not take."""
 
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
 
 from server.debate.facts.config import Price
 from server.debate.rules.windows import estimate_tokens, find_unread_prompt
-from server.models import ModelError, OnText, Reply, Request
+from server.models import MAX_ATTEMPTS, ModelError, OnText, Reply, Request
 from server.models.providers.errors import ProviderFailure
 from server.models.providers.request import build_extras
 from server.models.providers.response import Completion, build_reply, read_token_count
@@ -22,15 +23,86 @@ SMALLEST_OLLAMA_WINDOW = 8192  # tokens
 OLLAMA_MARGIN = 1.5  # code and tables have more tokens than are estimated
 
 
+A = TypeVar("A")
+
+
 @dataclass(eq=False)
-class ProviderModel(ABC):
-    """Asks again after transient failures, and without functions and schema where an endpoint refuses them."""
+class ProviderCaller(ABC):
+    """Asks a provider again after transient failures."""
 
     name: str
     _: KW_ONLY
-    api_base: str = ""
     sleep: Sleep = anyio.sleep
     cooldown: Cooldown | None = None  # that of the provider
+
+    @abstractmethod
+    async def prepare(self) -> None:
+        """Load what takes long, and check that the provider may be asked. Raises ModelError."""
+
+    @abstractmethod
+    def classify(self, error: Exception) -> ProviderFailure:
+        """What an exception of an attempt means."""
+
+    async def ask_repeatedly(
+        self,
+        attempt: Callable[[], Awaitable[A]],
+        timeout: float,  # noqa: ASYNC109  (of all attempts)
+        max_attempts: int = MAX_ATTEMPTS,
+        simplify: Callable[[ProviderFailure], bool] = lambda _: False,
+    ) -> "Asked[A]":
+        """What `attempt` returns, which may raise any exception. Raises ModelError.
+
+        `simplify`: whether the next attempt asks for less after this failure, and so need not wait.
+        """
+        count = 0
+        try:
+            with anyio.fail_after(timeout):
+                started = anyio.current_time()
+                while True:
+                    count += 1
+                    try:
+                        answer = await attempt()
+                        break
+                    except Exception as error:  # noqa: BLE001  (clients raise many types)
+                        failure = self.classify(error)
+                    if count >= max_attempts or not simplify(failure):
+                        await self._wait_before_retry(failure, count, max_attempts)
+        except TimeoutError:
+            detail = f"{self.name} did not answer within {timeout:g} seconds."
+            raise ModelError("timeout", detail, attempts=max(count, 1)) from None
+        return Asked(answer, count, anyio.current_time() - started)
+
+    async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
+        """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
+        cooldown, asked = self.cooldown, failure.retry_after
+        if cooldown and failure.cause == "rate_limited":  # its guard repeats it, with fewer at once
+            cooldown.extend(asked or 0)
+            raise ModelError(failure.cause, failure.detail, attempts=attempt, may_be_repeated=True) from None
+        spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
+        pause = asked or min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread  # also for Retry-After: 0
+        while failure.is_transient and attempt < max_attempts:
+            pause = max(pause, cooldown.seconds_left() if cooldown else 0.0)
+            if anyio.current_time() + pause >= anyio.current_effective_deadline():
+                break
+            await self.sleep(pause)
+            pause = cooldown.seconds_left() if cooldown else 0.0
+            if not pause:
+                return
+        raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
+
+
+class Asked(NamedTuple, Generic[A]):
+    answer: A
+    attempts: int
+    seconds: float
+
+
+@dataclass(eq=False)
+class ProviderModel(ProviderCaller):
+    """Asks again without functions and schema where an endpoint refuses them."""
+
+    _: KW_ONLY
+    api_base: str = ""
     price: Price | None = None  # the operator's price, before any table's
     _window: int = 0  # the largest that Ollama was asked for
     _refused: set[str] = field(default_factory=set)  # what the endpoint answered only without
@@ -45,16 +117,8 @@ class ProviderModel(ABC):
         """Begin to load what takes long, in a thread. Never raises: the first call reports errors."""
 
     @abstractmethod
-    async def prepare(self) -> None:
-        """Load what takes long, and check that the provider may be asked. Raises ModelError."""
-
-    @abstractmethod
     async def complete(self, request: Request, extras: dict[str, Any], on_text: OnText | None) -> Completion:
         """Make one attempt, streamed if `on_text` is given. May raise any exception."""
-
-    @abstractmethod
-    def classify(self, error: Exception) -> ProviderFailure:
-        """What an exception of `complete` means."""
 
     @abstractmethod
     def look_up_cost(self, counts: Any) -> str:
@@ -83,7 +147,10 @@ class ProviderModel(ABC):
         return min(self._window, request.window or self._window)
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        attempt, has_streamed = 0, False
+        await self.prepare()  # before the timeout starts: an import takes seconds
+        offered = build_extras(self.name, request, has_functions=self.has_functions)
+        extras = {key: offered[key] for key in offered.keys() - self._refused}
+        has_streamed = False
 
         def forward_piece(piece: str) -> None:
             nonlocal has_streamed
@@ -91,50 +158,24 @@ class ProviderModel(ABC):
             if on_text:
                 on_text(piece)
 
-        await self.prepare()  # before the timeout starts: an import takes seconds
-        try:
-            with anyio.fail_after(request.timeout):
-                started = anyio.current_time()
-                offered = build_extras(self.name, request, has_functions=self.has_functions)
-                extras = {key: offered[key] for key in offered.keys() - self._refused}
-                while True:
-                    attempt += 1
-                    # A watcher who saw part of a reply gets no pieces of the next attempt.
-                    streaming = forward_piece if on_text and not has_streamed else None
-                    try:
-                        completion = await self.complete(request, extras, streaming)
-                        break
-                    except Exception as error:  # noqa: BLE001  (clients raise many types)
-                        failure = self.classify(error)
-                    if extras and attempt < request.max_attempts and failure.is_request_error:
-                        extras = {}  # the prompt describes the format in words as well
-                    else:
-                        await self._wait_before_retry(failure, attempt, request.max_attempts)
-        except TimeoutError:
-            detail = f"{self.name} did not answer within {request.timeout:g} seconds."
-            raise ModelError("timeout", detail, attempts=max(attempt, 1)) from None
-        seconds = anyio.current_time() - started
+        async def complete() -> Completion:
+            # A watcher who saw part of a reply gets no pieces of the next attempt.
+            return await self.complete(
+                request, extras, forward_piece if on_text and not has_streamed else None
+            )
+
+        def drop_extras(failure: ProviderFailure) -> bool:
+            nonlocal extras
+            if not (extras and failure.is_request_error):
+                return False
+            extras = {}  # the prompt describes the format in words as well
+            return True
+
+        asked = await self.ask_repeatedly(complete, request.timeout, request.max_attempts, drop_extras)
         if request.prompt.strict:
             self._refused |= offered.keys() - extras.keys()
-        reply = build_reply(self.name, completion, self.compute_cost(completion.usage), attempt, seconds)
+        cost = self.compute_cost(asked.answer.usage)
+        reply = build_reply(self.name, asked.answer, cost, asked.attempts, asked.seconds)
         text = "\n".join(message.content for message in request.prompt.messages)
         unread = find_unread_prompt(text, reply.usage.input_tokens, request.window)
         return replace(reply, usage=reply.usage.model_copy(update={"sent_tokens": unread}))
-
-    async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
-        """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
-        cooldown, asked = self.cooldown, failure.retry_after
-        if cooldown and failure.cause == "rate_limited":  # its guard repeats it, with fewer at once
-            cooldown.extend(asked or 0)
-            raise ModelError(failure.cause, failure.detail, attempts=attempt, may_be_repeated=True) from None
-        spread = random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not security)
-        pause = asked or min(MAX_BACKOFF, 2.0 ** (attempt - 1)) * spread  # also for Retry-After: 0
-        while failure.is_transient and attempt < max_attempts:
-            pause = max(pause, cooldown.seconds_left() if cooldown else 0.0)
-            if anyio.current_time() + pause >= anyio.current_effective_deadline():
-                break
-            await self.sleep(pause)
-            pause = cooldown.seconds_left() if cooldown else 0.0
-            if not pause:
-                return
-        raise ModelError(failure.cause, failure.detail, attempts=attempt) from None

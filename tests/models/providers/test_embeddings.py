@@ -7,14 +7,17 @@ import pytest
 from benchmarks.stub import StubRequest, encode_response
 from server.debate.facts.answers import build_embedding_key
 from server.debate.facts.config import Price
-from server.models import ModelError
+from server.models import MAX_ATTEMPTS, ModelError
+from server.models.concurrency import FIRST_LIMIT
 from server.models.embeddings import Embeddings
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.prices import PriceTable
 from server.models.providers.connections import Connections
 from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder
 from server.models.registry import ModelRegistry
+from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedEmbedder
 from tests.models.providers.test_direct_models import serve
+from tests.support.guarded_requests import FakeClock
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D12")]
 
@@ -106,12 +109,52 @@ async def test_what_is_no_vector_for_each_text_is_unreadable(
     assert error.value.cause == "unreadable"
 
 
-async def test_a_provider_that_is_silent_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_provider_that_is_down_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve(lambda _: encode_response(503, {})) as base:
         monkeypatch.setenv("MINE_API_BASE", base)
         with pytest.raises(ModelError) as error:
             await embed(timeout=0.3)
-    assert error.value.cause == "timeout"
+    assert (error.value.cause, error.value.attempts) == ("unavailable", 1)
+
+
+async def test_a_provider_that_is_down_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[StubRequest] = []
+
+    def fail(request: StubRequest) -> bytes:
+        asked.append(request)
+        return encode_response(503, {})
+
+    clock = FakeClock(auto_advance=True)
+    guard = Guard(now=clock.now, sleep=clock.sleep)
+    async with serve(fail) as base, Connections() as connections:
+        monkeypatch.setenv("MINE_API_BASE", base)
+        registry = ModelRegistry(guard=guard, connections=connections)
+        for _ in range(FAILURE_THRESHOLD + 1):
+            with pytest.raises(ModelError) as error:
+                await registry.get_embedder("mine/e").embed(TEXTS, 20)
+    assert len(asked) == FAILURE_THRESHOLD * MAX_ATTEMPTS
+    assert error.value.attempts == 0
+    assert "was not asked: it failed 5 times in a row" in error.value.detail
+
+
+async def test_texts_that_are_refused_as_too_many_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = [encode_response(429, {}), encode_response(429, {}), answer()]
+    clock = FakeClock(auto_advance=True)
+    guard = Guard(now=clock.now, sleep=clock.sleep)
+    async with serve(lambda _: replies.pop(0)) as base, Connections() as connections:
+        monkeypatch.setenv("MINE_API_BASE", base)
+        embedder = ModelRegistry(guard=guard, connections=connections).get_embedder("mine/e")
+        _, usage = await embedder.embed(TEXTS, 5)
+    assert usage.attempts == 3
+    assert guard.limit("mine").places < FIRST_LIMIT
+
+
+async def test_a_missing_key_is_named_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+    with pytest.raises(ModelError, match="Set OPENAI_API_KEY") as error:
+        await embed("openai/text-embedding-3-small")
+    assert error.value.cause == "unauthorized"
 
 
 async def test_litellm_asks_where_no_protocol_of_ours_is_spoken(
@@ -129,10 +172,15 @@ async def test_litellm_asks_where_no_protocol_of_ours_is_spoken(
 async def test_the_registry_chooses_how_a_model_is_asked() -> None:
     async with Connections() as connections:
         registry = ModelRegistry(connections=connections)
-        direct = registry.get_embedder("openai/text-embedding-3-small")
+        found = registry.get_embedder("openai/text-embedding-3-small")
+        assert found is registry.get_embedder("openai/text-embedding-3-small")
+        assert isinstance(found, GuardedEmbedder)
+        direct = found.embedder
         assert isinstance(direct, DirectEmbedder)
         assert direct.price == Price(model=direct.name, input="0.00000002", output="0.0")
-        assert isinstance(registry.get_embedder("cohere/embed-english-v3.0"), LitellmEmbedder)
+        other = registry.get_embedder("cohere/embed-english-v3.0")
+        assert isinstance(other, GuardedEmbedder)
+        assert isinstance(other.embedder, LitellmEmbedder)
         assert isinstance(registry.get_embedder("scripted"), ScriptedEmbedder)
 
 
