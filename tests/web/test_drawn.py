@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -183,3 +184,22 @@ def test_axe_finds_no_serious_violation(
             if one["impact"] in ("serious", "critical", "moderate")
         ]
         assert serious == [], json.dumps(serious, indent=1)
+
+
+def test_private_votes_are_shown_whole_among_twelve(browser: Browser, tmp_path: Path) -> None:
+    team = [{"name": f"Name{letter}", "stance": f"Stance {letter}"} for letter in "ABCDEFGHIJKL"]
+    asked: dict[str, Any] = {
+        "question": "Which of twelve?",
+        "debaters": team,
+        "options": {"ballots": "rounds"},
+    }
+    data = load_page_data(tmp_path, format="second_opinion", **asked)
+    with open_file(browser, write_page(tmp_path, data)) as opened:
+        fact = opened.page.locator(".fact", has_text="private votes")
+        before, after = fact.locator("b").inner_text().split(" → ")
+        assert before == after
+        assert sum(int(votes.split()[1]) for votes in after.split(", ")) == len(team)
+        value, box = fact.locator("b").bounding_box(), fact.bounding_box()
+        assert value is not None
+        assert box is not None
+        assert box["x"] < value["x"] < value["x"] + value["width"] <= box["x"] + box["width"] + 1

@@ -113,9 +113,9 @@ function Facts({ debate }) {
     ${report.confidence.value > 0 && html`<${Fact} name="confidence" value=${`${Math.round(report.confidence.value * 100)} %`}>
       ${plain(report.confidence.basis)}
     <//>`}
-    ${before && html`<${Fact} name="private votes" value=${`${before.join("–")} → ${after.join("–")}`}>
-      for ${debate.names.map((name) => debate.letter(name)).join("–")}, first and last
-    <//>`}
+    ${before && html`<${Fact}
+      name="private votes"
+      value=${`${listVotes(debate, before)} → ${listVotes(debate, after)}`}>first and last<//>`}
     <${Fact} name="cost" value=${formatMoney(report.cost_usd)}>${plain(report.cost)}<//>
     <${Fact} name="time" value=${formatSeconds(debate.seconds)}>
       ${count(report.rounds_of_talk, "round")} of talk, ${count(report.turn_count, "turn")}
@@ -123,6 +123,10 @@ function Facts({ debate }) {
     <${ChainFact} />
   </dl>`;
 }
+
+/** Votes of each side that has any, such as "A 2, C 1": a count of all sides has no room for twelve. */
+const listVotes = (debate, counts) =>
+  debate.names.flatMap((name, index) => (counts[index] ? `${debate.letter(name)} ${counts[index]}` : [])).join(", ") || "none";
 
 function ChainFact() {
   const { state, words, detail, head } = app.chain;
