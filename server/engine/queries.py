@@ -5,6 +5,8 @@ What is not there or cannot be read raises DebateNotFoundError or StorageUnavail
 
 import re
 from collections.abc import Set as AbstractSet
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel
@@ -28,6 +30,8 @@ MIN_PREFIX_LENGTH = 4
 MAX_MATCHES = 10
 FINAL_STATUSES = ("concluded", "truncated")
 STATUSES = ("ready", "running", "waiting", "paused", *FINAL_STATUSES)
+RECORDED_AS = {"ready": ("running",), "running": ("running", "waiting"), "waiting": ("waiting",)}
+"""How the search index has statuses that depend on whether the debate is run now."""
 
 
 async def load_view_source(manager: DebateManager, debate_id: str, view: View, **part: Any) -> ViewSource:
@@ -165,10 +169,14 @@ async def find_listings(
     manager: DebateManager, runs: AbstractSet[str], query: str, status: str, *, limit: int, before: int = 0
 ) -> list[StreamListing]:
     """`runs`: the debates that are run now; `before`: the number of the last one seen."""
-    filters: dict[str, Any] = {"status": status, "is_final": status in FINAL_STATUSES}
-    if status in ("ready", "running"):
-        filters = {"status": "running", "streams": runs, "inside": status == "running"}
-    return await manager.find(query, **filters, before=before, limit=limit)
+    find = partial(manager.find, query, before=before, limit=limit)
+    if status not in RECORDED_AS:
+        return await find(status=status, is_final=status in FINAL_STATUSES)
+    pages = [
+        await find(status=recorded, streams=runs, inside=status == "running")
+        for recorded in RECORDED_AS[status]
+    ]
+    return sorted(chain.from_iterable(pages), key=lambda found: -found.number)[:limit]
 
 
 def build_list_row(listing: StreamListing, runs: AbstractSet[str]) -> DebateRow:
@@ -181,13 +189,20 @@ def build_list_row(listing: StreamListing, runs: AbstractSet[str]) -> DebateRow:
     return DebateRow(
         debate_id=listing.stream,
         question=format_heading(str(listing.title)),
-        status="ready" if listing.status == "running" and listing.stream not in runs else str(listing.status),
+        status=find_status(str(listing.status), is_run=listing.stream in runs),
         round=round_number if isinstance(round_number, int) else 0,
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
         opened_at=format_seconds(listing.opened_at),
         changed_at=format_seconds(listing.changed_at),
         **{key: str(details.get(key) or "") for key in ROW_TEXTS},
     )
+
+
+def find_status(recorded: str, *, is_run: bool) -> str:
+    """What a debate is doing. One that is run and waits has a client whose model is being asked."""
+    if recorded == "running" and not is_run:
+        return "ready"
+    return "running" if recorded == "waiting" and is_run else recorded
 
 
 def format_seconds(at: Any) -> str:

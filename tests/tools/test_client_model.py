@@ -184,9 +184,13 @@ async def test_every_view_says_that_the_clients_model_is_being_asked(open_client
             while len(silent.prompts) < 3:
                 await wait_before_next_poll()
         (row,) = (await call(client, "find_debates"))["debates"]
+        running = (await call(client, "find_debates", status="running"))["debates"]
+        waiting = (await call(client, "find_debates", status="waiting"))["debates"]
         seen = await call(client, "read_debate", debate_id=row["debate_id"], view="state")
         tasks.cancel_scope.cancel()
 
+    assert row["status"] == "running"
+    assert (running, waiting) == ([row], [])
     assert (seen["status"], seen["working"], seen["data"]["status"]) == ("running", True, "running")
 
 

@@ -45,6 +45,7 @@ class Person:
         )
 
 
+CODE_WORDS = "Where this asks for a code word, write a name."
 DECLINED, CANCELLED = ElicitResult(action="decline"), ElicitResult(action="cancel")
 
 
@@ -144,3 +145,26 @@ async def test_a_person_judges_and_a_ballot_that_is_none_is_left_to_the_tool(ope
     assert first["status"] == "waiting"
     assert step["status"] == "concluded", step["reason"]
     assert [(event["winner"], event["usage"]["model"]) for event in judged] == [("Me", "human")]
+
+
+@pytest.mark.requirement("C21")
+async def test_forms_show_a_person_names_also_in_a_second_reading(open_client: Any) -> None:
+    found = {"verdict": "Me is right.", "reasoning": "Bot did not answer.", "winner": "Me", "margin": 2}
+    again = {**found, "reasoning": "Bot did not answer this either."}
+    person = Person("It works.", "Bot is wrong.", json.dumps(found), json.dumps(again))
+    options = {"ballots": "none", "judges": {"models": ["human"], "both_orders": True}}
+    async with open_client(elicitation_callback=person) as client:
+        step = await call(client, "start_debate", **{**ASKED, "options": options})
+        (opened,) = await read_events(client, step, "opened")
+        judged = await read_events(client, step, "judged")
+
+    shown = "\n".join(form.message for form in person.forms)
+    assert len(person.forms) == 4
+    assert [label for label in opened["labels"] if label in shown] == []
+    assert "You are Me. Your position: yes" in shown
+    first, second = (form.message for form in person.forms[2:])
+    assert first.index("\nMe. yes") < first.index("\nBot. no")
+    assert second.index("\nBot. no") < second.index("\nMe. yes")
+    assert CODE_WORDS in first
+    assert CODE_WORDS not in person.forms[0].message
+    assert [event["winner"] for event in judged] == ["Me", "Me"]

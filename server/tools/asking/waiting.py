@@ -10,6 +10,7 @@ from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH
 from server.debate.facts.config import CLIENT, HUMAN
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.labels import name_sides
 from server.debate.rules.decide import Call, pending_calls
 from server.debate.views.state import TURN_HEADING, awaited_turns, describe_task
 from server.engine.database.store import DebateSnapshot
@@ -31,6 +32,9 @@ MAX_LEGS = 8
 """How often a call asks the client: SDKs give up a call after ten."""
 
 MAX_SHOWN_LENGTH = 3_000  # characters of what was said last, in a form
+
+TASKS_ABOUT_SIDES = ("judgment", "message")
+"""What models answer with the code word of a debater in it. A person sees names, and answers with one."""
 
 Waiting = Callable[[float], Awaitable[DebateSnapshot]]
 """Waits for a debate for at most so many seconds."""
@@ -131,13 +135,16 @@ def find_turn(call: ToolCall, snapshot: DebateSnapshot) -> Call | None:
 
 
 def build_form(snapshot: DebateSnapshot, turn: Call) -> ElicitRequestFormParams:
-    """A field for the text of a turn, below what it is about and what was said last."""
+    """A field for the text of a turn, below what it is about and what was said last, with names and no labels."""
     awaited = next(one for one in awaited_turns(snapshot.debate) if one.speaker == turn.seat)
     record, _, instruction = awaited.prompt.partition(f"{TURN_HEADING}\n")
     field = {"type": "string", "title": turn.seat[:60], "maxLength": MAX_SUBMISSION_LENGTH}
+    if turn.task in TASKS_ABOUT_SIDES:
+        instruction += "\nWhere this asks for a code word, write a name."
+    shown = f"{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
     message = (
         f"{turn.seat}, round {turn.round} ({describe_task(awaited)}). Decline to leave it to your assistant."
-        f"\n\n{instruction}\n\nSaid last:\n{cut_start(record.strip())}"
+        f"\n\n{name_sides(snapshot.debate, shown, turn.reading)}"
     )
     return ElicitRequestFormParams(
         message=message,
