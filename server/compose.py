@@ -48,13 +48,10 @@ async def open_manager(
 
     `custom_models`: by name. `recover`: resume unattended debates whose process is gone. `chaos`: faults to inject into
     all models. `leeway`: see `ModelCaller`. `journal`: one that is open already, and stays open.
-    `database_patience`: see `open_journal`.
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
-    await keys.load_for(environ)
-    learn_secrets(find_secrets(environ))
-    guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
+    await load_secrets(environ)
     prices = PriceTable(settings.prices)
     open_hooks = prepare_hooks(settings, environ)
     open_own = partial(open_journal, settings, lambda: clock().timestamp(), patience=database_patience)
@@ -64,7 +61,7 @@ async def open_manager(
         Connections() as connections,
         DebateManager(
             opened,
-            ModelRegistry(custom_models, guard, chaos, prices, connections),
+            ModelRegistry(custom_models, build_guard(settings), chaos, prices, connections),
             configured_models=settings.models,
             effort=settings.effort,
             embeddings=settings.embeddings,
@@ -84,6 +81,16 @@ async def open_manager(
         if recover and not opened.is_read_only:
             start_recovery(manager, settings)
         yield manager
+
+
+async def load_secrets(environ: Mapping[str, str]) -> None:
+    """Keys that are kept elsewhere, and what is never to be told."""
+    await keys.load_for(environ)
+    learn_secrets(find_secrets(environ))
+
+
+def build_guard(settings: Settings) -> Guard:
+    return Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
 
 
 def start_recovery(manager: DebateManager, settings: Settings) -> None:
