@@ -10,9 +10,9 @@ from types import ModuleType
 from server.debate.facts.text import clean_line, remove_invisible
 from server.redaction import find_secret_parts, learn_secrets, redact_error
 from server.settings import InvalidSettingsError, Settings
+from storage import sqlite
 from storage.addresses import is_address
 from storage.journal import Journal, StorageError
-from storage.sqlite import SqliteJournal
 
 DATABASE_PATIENCE = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
 
@@ -34,7 +34,8 @@ async def open_journal(
         if is_address(settings.database):
             journal = await connect(settings, patience)
         else:
-            journal = await SqliteJournal.open(settings.database, lock_timeout=patience, clock=clock)
+            opened = sqlite.SqliteJournal.open(settings.database, lock_timeout=patience, clock=clock)
+            journal = await opened
     except StorageError:
         # It knows all that can be wrong with a record, and so imports the rules of debates.
         from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415
@@ -48,18 +49,17 @@ async def open_journal(
 
 
 async def upgrade_database(settings: Settings) -> list[str]:
-    """Apply the migrations that are missing; returns their names. A file has them when it is open.
+    """Apply the migrations that are missing; returns their names.
 
     Raises StorageUnavailableError, InvalidSettingsError.
     """
-    if not is_address(settings.database):
-        async with open_journal(settings):
-            return []
     from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415  (as above)
 
-    learn_secrets(find_secret_parts(settings.db))
-    postgres, password = import_postgres(), find_password(settings)
     with translate_storage_errors():
+        if not is_address(settings.database):
+            return await sqlite.upgrade(settings.database, lock_timeout=DATABASE_PATIENCE)
+        learn_secrets(find_secret_parts(settings.db))
+        postgres, password = import_postgres(), find_password(settings)
         applied: list[str] = await postgres.upgrade(
             settings.database, password=password, patience=DATABASE_PATIENCE
         )

@@ -270,6 +270,7 @@ LIBRARIES: dict[str, str] = {
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/debate": 13,  # the rooms of the core
+    "storage": 13,  # what the databases have in common
     "server": 20,  # the rooms themselves, and the files that belong to none
 }
 

@@ -17,10 +17,6 @@ class ConstraintError(StorageError):
     """A row does not fit those that are there. Nothing was written."""
 
 
-class TooOldError(StorageError):
-    """The server, or this release, is too old."""
-
-
 LOST_STATES = ("08", "57P", "53300")
 """SQLSTATEs, or how they begin: no connection, shut down or starting, too many connections."""
 

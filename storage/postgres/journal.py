@@ -19,6 +19,7 @@ from storage.chain import (
 )
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StreamSummary
+from storage.migrations import Migration
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
 from storage.postgres.deletion import FIND_TOMBSTONE, PostgresDeletion
 from storage.postgres.errors import ConstraintError, LostError
@@ -26,7 +27,7 @@ from storage.postgres.feed import Feed, Listener
 from storage.postgres.leases import TIME, PostgresLeases
 from storage.postgres.ledger import PostgresLedger
 from storage.postgres.lists import PostgresLists
-from storage.postgres.migrations import MIGRATIONS, Migration, apply_migrations, check_server, prepare
+from storage.postgres.migrations import MIGRATIONS, apply_migrations, check_server, prepare
 from storage.postgres.outbox import PostgresOutbox
 from storage.postgres.pool import Database, Password, Session
 from storage.postgres.upkeep import PostgresUpkeep

@@ -1,30 +1,14 @@
-"""The schema as a list of migrations. A released migration is never changed.
-
-Releases of several ages may use one database. Whoever opens it applies the migrations that only add; one that takes
-something away is applied by `counterpoint db upgrade`, and names the oldest release of the schema that may run then.
-"""
+"""The schema in PostgreSQL, and whether a server and a database can be used."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from storage.journal import StorageError
-from storage.postgres.errors import TooOldError
+from storage.migrations import Migration, find_missing
 from storage.postgres.pool import SCHEMA, Database, Session
 
 MIN_SERVER_VERSION = 150_000  # as `server_version_num` has it
 
 UPGRADE_SECONDS = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """`release`: of the schema, counted up by each migration. `oldest_release`: that may run when it is applied."""
-
-    release: int
-    name: str
-    sql: str
-    oldest_release: int = 1
-
 
 INITIAL = """
 -- The position of the journal and of the ledger; a row to lock for reservations. Whoever moves a position holds its row
@@ -148,7 +132,7 @@ create index outbox_by_queue on outbox (reader, queue, number);
 create index outbox_by_stream on outbox (stream);
 """
 
-MIGRATIONS: Sequence[Migration] = (Migration(1, "initial", INITIAL),)
+MIGRATIONS: Sequence[Migration] = (Migration(1, "initial", (INITIAL,)),)
 
 CREATE_MIGRATION_TABLE = """
 create table if not exists migration (
@@ -200,26 +184,9 @@ async def check_server(database: Database) -> tuple[bool, bool]:
 def require_server(name: str, version: int, version_text: str, encoding: str) -> None:
     """Raises StorageError for a server that is too old, or a database that cannot hold all texts."""
     if version < MIN_SERVER_VERSION:
-        raise TooOldError(f"the database {name} is PostgreSQL {version_text}: 15 or newer is needed")
+        raise StorageError(f"the database {name} is PostgreSQL {version_text}: 15 or newer is needed")
     if encoding != "UTF8":
         raise StorageError(f"the database {name} stores texts in {encoding}: UTF8 is needed")
-
-
-def find_missing(
-    applied: dict[int, int], migrations: Sequence[Migration], name: str, *, every: bool = False
-) -> list[Migration]:
-    """The migrations to apply. Without `every` those of a used database that stop no older release.
-
-    Raises TooOldError if this release may not run.
-    """
-    oldest, own = max(applied.values(), default=1), migrations[-1].release
-    if own < oldest:
-        raise TooOldError(
-            f"the database {name} was changed by a newer release: its schema {oldest} is the oldest that may run, "
-            f"this is {own}: update counterpoint-mcp"
-        )
-    missing = [one for one in migrations if one.release not in applied]
-    return [one for one in missing if every or not applied or one.oldest_release <= oldest]
 
 
 async def apply_migrations(
@@ -234,7 +201,8 @@ async def apply_migrations(
         applied = dict(await session.fetch(SELECT_APPLIED))
         missing = find_missing(applied, migrations, database.name, every=every)
         for migration in missing:
-            await session.run(migration.sql)
+            for statements in migration.statements:
+                await session.run(statements)
             record = "insert into migration (release, name, oldest_release) values ($1, $2, $3)"
             await session.fetch(record, migration.release, migration.name, migration.oldest_release)
         return [migration.name for migration in missing]

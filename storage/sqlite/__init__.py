@@ -1,5 +1,5 @@
 """The journal and the outbox in one SQLite file."""
 
-from storage.sqlite.journal import SqliteJournal
+from storage.sqlite.journal import SqliteJournal, upgrade
 
-__all__ = ["SqliteJournal"]
+__all__ = ["SqliteJournal", "upgrade"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from decimal import Decimal, InvalidOperation
 from itertools import chain
@@ -25,6 +25,7 @@ from storage.chain import (
 )
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StorageError, StreamSummary
+from storage.migrations import Migration
 from storage.sqlite.connection import Connection, ConstraintError
 from storage.sqlite.database import Database
 from storage.sqlite.deletion import FIND_TOMBSTONE, SqliteDeletion
@@ -154,7 +155,7 @@ class SqliteJournal(
         path: str | Path,
         *,
         lock_timeout: float = 30.0,
-        migrations: Mapping[str, Sequence[str]] = MIGRATIONS,
+        migrations: Sequence[Migration] = MIGRATIONS,
         clock: Callable[[], float] = time.time,
     ) -> Self:
         """Open or create a file, or ":memory:". Every call waits up to `lock_timeout` seconds for the lock.
@@ -166,7 +167,7 @@ class SqliteJournal(
         """
 
         async def prepare(writer: Connection) -> None:
-            await migrate(writer, migrations)
+            await migrate(writer, migrations, str(path))
             await writer.create_function("add_costs", add_costs)
             for statement in PREPARE_WRITER:
                 await writer.fetch_all(statement)
@@ -281,3 +282,19 @@ def add_costs(*costs: str) -> str:
         with suppress(InvalidOperation):
             total += Decimal(cost)
     return f"{total:f}"
+
+
+async def upgrade(
+    path: str | Path, *, lock_timeout: float = 30.0, migrations: Sequence[Migration] = MIGRATIONS
+) -> list[str]:
+    """Apply all migrations that are missing, those too that end older releases. Returns their names.
+
+    Raises StorageError.
+    """
+    applied: list[str] = []
+
+    async def prepare(writer: Connection) -> None:
+        applied.extend(await migrate(writer, migrations, str(path), every=True))
+
+    await (await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout)).close()
+    return applied

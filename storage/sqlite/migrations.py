@@ -1,16 +1,19 @@
-"""The schema as a list of migrations. A released migration is never changed."""
+"""The schema of the SQLite file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from storage.journal import StorageError
+from storage.migrations import Migration, find_missing
 from storage.sqlite.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
 from storage.sqlite.ledger import CREATE_LEDGER
 
-MIGRATIONS: Mapping[str, Sequence[str]] = {
-    "m001_initial": (
-        # One row a stream, updated by each append. `seq` and `head` reveal a removed last entry.
-        """
+MIGRATIONS: Sequence[Migration] = (
+    Migration(
+        1,
+        "initial",
+        (
+            # One row a stream, updated by each append. `seq` and `head` reveal a removed last entry.
+            """
         create table stream (
             number integer primary key autoincrement,
             name text not null unique,
@@ -23,9 +26,9 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             details text not null
         ) strict
         """,
-        "create index stream_by_status on stream (status, number)",
-        # `entry` holds the bytes that were hashed. `restored`: it was written by `Journal.restore`.
-        """
+            "create index stream_by_status on stream (status, number)",
+            # `entry` holds the bytes that were hashed. `restored`: it was written by `Journal.restore`.
+            """
         create table journal (
             position integer primary key autoincrement,
             stream text not null,
@@ -36,25 +39,25 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             unique (stream, seq)
         ) strict
         """,
-        """
+            """
         create trigger journal_no_update before update on journal
         begin select raise(abort, 'entries are written once'); end
         """,
-        """
+            """
         create trigger journal_no_delete before delete on journal
         begin select raise(abort, 'entries are written once'); end
         """,
-        # The words of each stream, without their texts. The rowid is the stream's number, and inserting it again
-        # adds words: with `detail = none` the index is a set of (word, rowid), and no word is ever taken out. The
-        # prefix indexes make search-as-you-type fast.
-        """
+            # The words of each stream, without their texts. The rowid is the stream's number, and inserting it again
+            # adds words: with `detail = none` the index is a set of (word, rowid), and no word is ever taken out. The
+            # prefix indexes make search-as-you-type fast.
+            """
         create virtual table words using fts5 (
             text, content = '', columnsize = 0, detail = none, tokenize = 'unicode61 remove_diacritics 2',
             prefix = '1 2 3'
         )
         """,
-        # What each stream spent on a day (UTC), and what all did; costs are decimals.
-        """
+            # What each stream spent on a day (UTC), and what all did; costs are decimals.
+            """
         create table spending (
             day text not null,
             stream text not null,
@@ -63,15 +66,15 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             primary key (stream, day)
         ) strict, without rowid
         """,
-        """
+            """
         create table daily_spending (
             day text primary key,
             calls integer not null,
             cost text not null
         ) strict, without rowid
         """,
-        # `requests`, `cost`: what the owner may still spend on requests that are on their way.
-        """
+            # `requests`, `cost`: what the owner may still spend on requests that are on their way.
+            """
         create table lease (
             stream text primary key,
             owner text not null,
@@ -80,16 +83,16 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             cost text not null default '0'
         ) strict
         """,
-        "create table opening (key text primary key, stream text not null, at text not null) strict",
-        "create index opening_by_time on opening (at)",
-        """
+            "create table opening (key text primary key, stream text not null, at text not null) strict",
+            "create index opening_by_time on opening (at)",
+            """
         create table reader (
             name text primary key,
             since integer not null,
             position integer not null
         ) strict
         """,
-        """
+            """
         create table outbox (
             number integer primary key autoincrement,
             id text not null unique,
@@ -103,12 +106,16 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             attempts integer not null
         ) strict
         """,
-        "create index outbox_by_queue on outbox (reader, queue, number)",
+            "create index outbox_by_queue on outbox (reader, queue, number)",
+        ),
     ),
-    "m003_seals_and_kept_texts": (
-        "alter table stream add column seal text not null default ''",
-        # `name`: what the text is: the receipt of a debate, the end of a wait for it.
-        """
+    Migration(
+        2,
+        "seals_and_kept_texts",
+        (
+            "alter table stream add column seal text not null default ''",
+            # `name`: what the text is: the receipt of a debate, the end of a wait for it.
+            """
         create table kept_text (
             stream text not null,
             name text not null,
@@ -116,46 +123,57 @@ MIGRATIONS: Mapping[str, Sequence[str]] = {
             primary key (stream, name)
         ) strict, without rowid
         """,
+        ),
     ),
-    "m004_ledger": CREATE_LEDGER,
-    "m005_removal": (
-        # The streams that are being removed, for the transaction that removes them.
-        "create table removal (stream text primary key) strict",
-        "drop trigger journal_no_delete",
-        """
+    Migration(3, "ledger", CREATE_LEDGER),
+    Migration(
+        4,
+        "removal",
+        (
+            # The streams that are being removed, for the transaction that removes them.
+            "create table removal (stream text primary key) strict",
+            "drop trigger journal_no_delete",
+            """
         create trigger journal_no_delete before delete on journal
         when not exists (select 1 from removal where stream = old.stream)
         begin select raise(abort, 'entries are written once'); end
         """,
+        ),
     ),
-    "m006_tombstones": REFUSE_RETURN,
-    "m007_lease_holders": ("alter table lease rename column owner to holder",),
-}
-"""The statements of each migration, by the name that the database records."""
+    Migration(5, "tombstones", REFUSE_RETURN),
+    Migration(6, "lease_holders", ("alter table lease rename column owner to holder",)),
+)
 
-RECORD = """
-insert or ignore into migration (name, at) values (?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) returning name
+CREATE_MIGRATION_TABLE = """
+create table if not exists migration (
+    release integer primary key,
+    name text not null,
+    oldest_release integer not null,
+    at text not null default (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+) strict
 """
 
+SELECT_APPLIED = "select release, oldest_release from migration"
 
-async def migrate(db: Connection, migrations: Mapping[str, Sequence[str]]) -> None:
-    """Apply the missing migrations in order, each in a transaction of its own.
 
-    Raises:
-        StorageError: a migration failed (earlier ones stay applied), or a newer release wrote this database.
+async def migrate(
+    db: Connection, migrations: Sequence[Migration], name: str, *, every: bool = False
+) -> list[str]:
+    """Apply the missing migrations, in one transaction. `every`: those too that stop older releases.
+
+    Returns their names. Raises StorageError.
     """
-    await db.fetch_all(
-        "create table if not exists migration (name text primary key, at text not null) strict"
-    )
-    applied = {name for (name,) in await db.fetch_all("select name from migration")}
-    if unknown := applied - set(migrations):
-        later = ", ".join(sorted(map(str, unknown)))
-        raise StorageError(f"a newer release has written this database ({later}): update to use it")
-    for name, statements in migrations.items():
-        if name in applied:
-            continue
-        async with db.transaction() as transaction:
-            # No row if another process applied it while this one waited for the lock.
-            if await transaction.execute_fetchall(RECORD, [name]):
-                for statement in statements:
-                    await transaction.execute_fetchall(statement)
+    await db.fetch_all(CREATE_MIGRATION_TABLE)
+    if not find_missing(dict(await db.fetch_all(SELECT_APPLIED)), migrations, name, every=every):
+        return []
+    async with db.transaction() as transaction:
+        # Another process may have applied them while this one waited for the lock.
+        applied = map(tuple, await transaction.execute_fetchall(SELECT_APPLIED))
+        missing = find_missing(dict(applied), migrations, name, every=every)
+        for migration in missing:
+            for statement in migration.statements:
+                await transaction.execute_fetchall(statement)
+            record = "insert into migration (release, name, oldest_release) values (?, ?, ?)"
+            values = [migration.release, migration.name, migration.oldest_release]
+            await transaction.execute_fetchall(record, values)
+    return [migration.name for migration in missing]

@@ -7,6 +7,7 @@ from typing import Any
 
 from storage.addresses import is_address
 from storage.journal import Entry, Journal, StreamListing, StreamSummary
+from storage.migrations import Migration
 from storage.postgres import PostgresJournal
 from storage.sqlite import SqliteJournal
 from storage.sqlite.migrations import MIGRATIONS
@@ -18,7 +19,7 @@ TIMEOUT = 5
 
 @asynccontextmanager
 async def open_journal(
-    path: str | Path, *, lock_timeout: float = TIMEOUT, migrations: Mapping[str, Sequence[str]] = MIGRATIONS
+    path: str | Path, *, lock_timeout: float = TIMEOUT, migrations: Sequence[Migration] = MIGRATIONS
 ) -> AsyncIterator[SqliteJournal]:
     """Open a SQLite journal and close it: one left open would keep the test run alive."""
     journal = await SqliteJournal.open(path, lock_timeout=lock_timeout, migrations=migrations)

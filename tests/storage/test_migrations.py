@@ -1,34 +1,39 @@
 import asyncio
 import sqlite3
-from collections import UserDict
-from collections.abc import ItemsView, Mapping, Sequence
+from collections import UserList
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from storage.journal import StorageError, StreamSummary
+from storage.migrations import Migration
 from storage.outbox import ReaderPosition
+from storage.sqlite import upgrade
 from storage.sqlite.migrations import MIGRATIONS
 from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, get_listing, open_journal
 from tests.support.paths import GOLDEN
 
 OLDEST = GOLDEN / "schema_001.sql"
 
-NAMES = list(MIGRATIONS)
+NAMES = [one.name for one in MIGRATIONS]
+OWN = MIGRATIONS[-1].release
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.requirement("M3")]
+pytestmark = [pytest.mark.asyncio, pytest.mark.requirement("M3", "N14")]
 
-WORKS = {"m900_works": ["create table later (what text) strict", "insert into later values ('applied')"]}
-FAILS = {"m900_works": ["create table later (what text) strict", "insert into nowhere values (1)"]}
-FOLLOWS = {"m901_follows": ["alter table later add column more text"]}
-
-
-async def migrated(path: Path, *more: Mapping[str, Sequence[str]]) -> None:
-    await migrated_by(path, {name: sql for one in (MIGRATIONS, *more) for name, sql in one.items()})
+CREATE_LATER = "create table later (what text) strict"
+WORKS = Migration(OWN + 1, "works", (CREATE_LATER, "insert into later values ('applied')"))
+FAILS = Migration(OWN + 1, "fails", (CREATE_LATER, "insert into nowhere values (1)"))
+FOLLOWS = Migration(OWN + 2, "follows", ("alter table later add column more text",))
+ENDS = Migration(OWN + 2, "ends", ("drop table later",), oldest_release=OWN + 2)
 
 
-async def migrated_by(path: Path, migrations: Mapping[str, Sequence[str]]) -> None:
+async def migrated(path: Path, *more: Migration) -> None:
+    await migrated_by(path, [*MIGRATIONS, *more])
+
+
+async def migrated_by(path: Path, migrations: Sequence[Migration]) -> None:
     async with open_journal(path, migrations=migrations):
         pass
 
@@ -39,7 +44,7 @@ def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 def names(path: Path) -> list[object]:
-    return [name for (name,) in rows(path, "select name from migration order by name")]
+    return [name for (name,) in rows(path, "select name from migration order by release")]
 
 
 async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) -> None:
@@ -75,7 +80,7 @@ async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) ->
 async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db")) as db:
         db.executescript(OLDEST.read_text("utf-8"))
-    async with open_journal(tmp_path / "new.db", migrations={NAMES[0]: MIGRATIONS[NAMES[0]]}):
+    async with open_journal(tmp_path / "new.db", migrations=MIGRATIONS[:1]):
         pass
 
     sql = "select name, sql from sqlite_master order by name"
@@ -89,12 +94,13 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     await migrated(path, WORKS, FOLLOWS)
     await migrated(path, WORKS, FOLLOWS)
 
-    assert names(path) == [*NAMES, "m900_works", "m901_follows"]
+    assert names(path) == [*NAMES, "works", "follows"]
     assert rows(path, "select * from later") == [("applied", None)]
 
 
 async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
+    await migrated(path)
     with pytest.raises(StorageError, match="no such table: nowhere"):
         await migrated(path, FAILS, FOLLOWS)
 
@@ -102,16 +108,39 @@ async def test_a_failing_migration_leaves_nothing_and_stays_pending(tmp_path: Pa
     assert rows(path, "select name from sqlite_master where name = 'later'") == []
 
     await migrated(path, WORKS, FOLLOWS)
-    assert names(path) == [*NAMES, "m900_works", "m901_follows"]
+    assert names(path) == [*NAMES, "works", "follows"]
 
 
-async def test_a_database_of_a_newer_release_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+async def test_an_older_release_goes_on_beside_what_a_newer_one_added(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    await migrated(path, WORKS)
+    async with open_journal(path) as old, open_journal(path, migrations=[*MIGRATIONS, WORKS]) as new:
+        await append_entries(old, "s", 0, {})
+        await append_entries(new, "s", 1, {})
+        async with open_journal(path) as started_again:
+            await append_entries(started_again, "s", 2, {})
+        assert len(await new.read("s")) == 3
 
-    with pytest.raises(StorageError, match=r"newer release has written this database \(m900_works\)"):
+
+async def test_what_would_stop_an_older_release_waits_for_the_upgrade(tmp_path: Path) -> None:
+    path, newer = tmp_path / "a.db", [*MIGRATIONS, WORKS, ENDS]
+    await migrated(path)
+    await migrated_by(path, newer)
+    assert names(path) == [*NAMES, "works"]
+    await migrated(path)
+
+    assert await upgrade(path, migrations=newer) == ["ends"]
+    assert await upgrade(path, migrations=newer) == []
+    with pytest.raises(
+        StorageError, match=rf"its schema {OWN + 2} is the oldest that may run, this is {OWN}"
+    ):
         await migrated(path)
-    assert names(path) == [*NAMES, "m900_works"]
+    await migrated_by(path, newer)
+
+
+async def test_a_new_file_gets_all_of_them_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    await migrated(path, WORKS, ENDS)
+    assert names(path) == [*NAMES, "works", "ends"]
 
 
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
@@ -119,7 +148,7 @@ async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> No
     async with asyncio.timeout(TIMEOUT):
         await asyncio.gather(*(migrated(path, WORKS) for _ in range(8)))
 
-    assert names(path) == [*NAMES, "m900_works"]
+    assert names(path) == [*NAMES, "works"]
     assert rows(path, "select what from later") == [("applied",)]
 
 
@@ -128,22 +157,24 @@ async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Pa
     await migrated(path)
     seen = asyncio.Event()
 
-    class Watched(UserDict[str, Sequence[str]]):
-        """Tells when it is gone through, after the names in the database were read."""
+    class Watched(UserList[Migration]):
+        """Tells when it is gone through, after the releases in the database were read."""
 
-        def items(self) -> ItemsView[str, Sequence[str]]:
+        def __iter__(self) -> Iterator[Migration]:
             seen.set()
-            return super().items()
+            return super().__iter__()
 
     with closing(sqlite3.connect(path, isolation_level=None)) as first:
         first.execute("begin immediate")
-        for statement in (*WORKS["m900_works"], "insert into migration values ('m900_works', '')"):
+        record = "insert into migration (release, name, oldest_release) values (?, 'works', 1)"
+        for statement in WORKS.statements:
             first.execute(statement)
-        second = asyncio.create_task(migrated_by(path, Watched({**MIGRATIONS, **WORKS})))
+        first.execute(record, [WORKS.release])
+        second = asyncio.create_task(migrated_by(path, Watched([*MIGRATIONS, WORKS])))
         async with asyncio.timeout(TIMEOUT):
             await seen.wait()
             first.execute("commit")
             await second
 
-    assert names(path) == [*NAMES, "m900_works"]
+    assert names(path) == [*NAMES, "works"]
     assert rows(path, "select what from later") == [("applied",)]

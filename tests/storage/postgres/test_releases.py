@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from storage.journal import StorageError
+from storage.migrations import Migration
 from storage.postgres import PostgresJournal, upgrade
-from storage.postgres.migrations import MIGRATIONS, Migration
+from storage.postgres.migrations import MIGRATIONS
 from tests.contract.journal_helpers import (
     append_entries,
     open_postgres_journal,
@@ -17,8 +18,8 @@ from tests.support.raw_sql import run_raw
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
 
-ADDING = Migration(2, "adding", "create table added (n bigint)")
-ENDING = Migration(3, "ending", "drop table added", oldest_release=3)
+ADDING = Migration(2, "adding", ("create table added (n bigint)",))
+ENDING = Migration(3, "ending", ("drop table added",), oldest_release=3)
 
 
 async def test_old_and_new_use_one_database_until_it_is_upgraded(postgres_database: str) -> None:
