@@ -46,8 +46,8 @@ async def open_manager(
 ) -> AsyncIterator[DebateManager]:
     """The manager of this process, with its database, research servers and hooks.
 
-    `custom_models`: by name. `recover`: resume unattended debates whose process is gone. `chaos`: faults to inject into
-    all models. `leeway`: see `ModelCaller`. `journal`: one that is open already, and stays open.
+    `custom_models`: by name. `recover`: resume unattended debates whose process is gone, and remove old ones. `chaos`:
+    faults to inject into all models. `leeway`: see `ModelCaller`. `journal`: one that is open already, and stays open.
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
@@ -79,7 +79,7 @@ async def open_manager(
     ):
         manager.subscribe(partial(sign_when_ended, manager))
         if recover and not opened.is_read_only:
-            start_recovery(manager, settings)
+            start_upkeep(manager, settings)
         yield manager
 
 
@@ -93,10 +93,15 @@ def build_guard(settings: Settings) -> Guard:
     return Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
 
 
-def start_recovery(manager: DebateManager, settings: Settings) -> None:
+def start_upkeep(manager: DebateManager, settings: Settings) -> None:
+    """What a server does unasked."""
     if age := settings.max_recovery_age_hours:
         recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
         manager.start_task(recovery.run)
+    if days := settings.retention_days:
+        from server.upkeep.retention import Retention  # noqa: PLC0415  (few servers need it)
+
+        manager.start_task(Retention(manager, days).run)
 
 
 def prepare_hooks(settings: Settings, environ: Mapping[str, str]) -> OpenHooks:

@@ -180,6 +180,9 @@ class Settings(BaseModel):
     """Unattended debates whose process is gone are resumed if they were written to in so many hours. 0: none."""
     recovery_concurrency: int = Field(50, ge=1, le=1000)
     """How many debates are resumed at a time."""
+    retention_days: int = Field(0, ge=0, le=36_500)
+    """A server removes debates that ended so many days ago, as `counterpoint db prune` does: [receipts
+    stay](operations.md#retention). 0: none."""
     options: Annotated[dict[str, dict[str, Any]], BeforeValidator(parse_json)] = {}
     """Defaults for options of commands, by command; see [below](#defaults-for-options). In the environment: as JSON."""
 

@@ -227,7 +227,9 @@ NO_HEAD = Head(-1, b"")
 
 def encode_tombstone(tombstone: Tombstone) -> bytes:
     """The entry with the number 0, which stands in the place of a deleted stream."""
-    body = {"kind": "deleted", "seq": tombstone.seq, "head": tombstone.head}
+    body: dict[str, Any] = {"kind": "deleted", "seq": tombstone.seq, "head": tombstone.head}
+    if tombstone.texts:
+        body["texts"] = dict(tombstone.texts)
     return encode_canonical(0, tombstone.at, tombstone.actor, body)
 
 
@@ -237,10 +239,10 @@ def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
         record = json.loads(text)
         body = record["body"]
         if record["seq"] == 0 and body["kind"] == "deleted":
-            return Tombstone(
-                stream, int(body["seq"]), str(body["head"]), str(record["at"]), str(record["actor"])
-            )
-    except (ValueError, LookupError, TypeError, RecursionError):
+            texts = {str(name): str(text) for name, text in body.get("texts", {}).items()}
+            head, at, actor = str(body["head"]), str(record["at"]), str(record["actor"])
+            return Tombstone(stream, int(body["seq"]), head, at, actor, texts)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     return None
 

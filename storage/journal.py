@@ -382,12 +382,4 @@ class Journal(Ledger, Deletion, Protocol):
     async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
         """Streams with one of these statuses whose last entry is from before that time (ISO 8601), oldest first."""
 
-    async def remove(
-        self, stream: str, version: int, summary: StreamSummary, *, keep: Collection[str] = ()
-    ) -> bool:
-        """Remove the entries of a stream, its row of lists and its words; False if it is not at this version now.
-
-        `summary`: with all of its words. Its sums and its judgments stay, and the texts of these names.
-        """
-
     async def close(self) -> None: ...

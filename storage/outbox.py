@@ -6,7 +6,7 @@ them works on a queue is decided by a lease (`Journal.acquire_lease`), as it is 
 passes the suite `tests/contract/outbox.py`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +43,12 @@ class Outbox(Protocol):
 
     async def register(self, reader: str) -> ReaderPosition:
         """The position of a reader; a new reader starts at the end of the journal."""
+
+    async def find_readers(self) -> Mapping[str, ReaderPosition]:
+        """The readers that were registered, by name."""
+
+    async def find_position(self, stream: str, seq: int) -> int:
+        """The position of an entry; 0 for none."""
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         """Entries written after a position, by any process. Cheap enough for polling."""

@@ -104,7 +104,7 @@ ROOMS: dict[str, str] = {
         "redaction research signing storage"
     ),
     "engine.receipts": (
-        "debate.facts debate.records debate.views engine.database engine.debates settings signing"
+        "debate.facts debate.records debate.views engine.database engine.debates settings signing storage"
     ),
     "engine.queries": "debate.facts debate.views engine.database engine.debates engine.receipts storage",
     "engine.recovery": "debate.facts engine.database engine.debates",
@@ -125,7 +125,7 @@ ROOMS: dict[str, str] = {
     "compose": (
         "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models.client models.fakes models.own models.prices models.providers models.registry "
-        "models.resilience models.windows redaction research settings signing startup storage"
+        "models.resilience models.windows redaction research settings signing startup storage upkeep"
     ),
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
@@ -242,6 +242,7 @@ LIBRARIES: dict[str, str] = {
     "engine.queries": "pydantic",
     "engine.recovery": "anyio",
     "engine.transfer": "pydantic",
+    "upkeep": "anyio",
     "evaluation": "anyio",
     "hooks": "anyio httpx2 pydantic yaml",
     "web.site": "anyio pydantic starlette uvicorn",

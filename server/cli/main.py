@@ -28,7 +28,7 @@ from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries
-from server.engine.database.errors import DebateNotFoundError
+from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
 from server.engine.debates import DebateManager
 from server.models.local.weights import WeightsError
 from server.redaction import redact_error
@@ -62,6 +62,8 @@ class ErrorReportingGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except DebateDeletedError as error:
+            raise click.ClickException(clean_line(str(error))) from None
         except DebateNotFoundError as error:
             text = f"{str(error).partition('. ')[0]}. `counterpoint list` shows the stored debates."
             raise click.ClickException(redact_error(clean_line(text))) from None

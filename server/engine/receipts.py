@@ -24,6 +24,7 @@ from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import package_version
 from server.signing import OpenedEnvelope, find_key_id, format_public_key, open_envelope
+from storage.deletion import Tombstone
 
 PROVES = (
     "That the holder of this key recorded these entries and counted these votes so. Not that the models named gave the "
@@ -52,10 +53,9 @@ async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
 
 
-async def find_kept_receipt(manager: DebateManager, debate_id: str) -> Receipt:
-    """The receipt that is left of a debate that was removed; without an envelope where there is none."""
-    with translate_storage_errors():
-        text = await manager.store.journal.find_text(debate_id, RECEIPT)
+def find_kept_receipt(tombstone: Tombstone) -> Receipt:
+    """The receipt that is left of a debate that was removed; without an envelope where it was not signed."""
+    text = tombstone.texts.get(RECEIPT)
     return Receipt(json.loads(text) if text else None)
 
 

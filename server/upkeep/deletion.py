@@ -1,4 +1,4 @@
-"""Deletion of debates: what is left is a tombstone with the id, the hash of the last entry, and the date."""
+"""Removal of debates: what is left is a tombstone with the id, the hash of the last entry, the date and the receipt."""
 
 from contextlib import suppress
 
@@ -7,8 +7,9 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import build_whole_summary, format_time
+from server.engine.database.store import DebateSnapshot, build_whole_summary, format_time
 from server.engine.debates import DebateManager
+from server.engine.receipts import RECEIPT, find_receipt
 from storage.deletion import Tombstone
 
 
@@ -21,23 +22,66 @@ async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -
     Raises:
         DebateNotFoundError: nothing is stored under this id.
     """
-    store, summary, mirror_id = manager.store, None, ""
-    try:
-        snapshot = await store.read(debate_id)
-    except (DebateNotFoundError, StorageUnavailableError):
-        pass  # deleted, damaged, or of a later release: the words of the search are left, and found by `db check`
-    else:
+    left = await remove_debate(manager, debate_id, await read_if_possible(manager, debate_id), actor=actor)
+    await finish_removal(manager)
+    if not left:
+        raise DebateNotFoundError(debate_id)
+    return left
+
+
+async def remove_debate(
+    manager: DebateManager,
+    debate_id: str,
+    snapshot: DebateSnapshot | None,
+    *,
+    actor: str,
+    only_if_unchanged: bool = False,
+    keep_judgments: bool = False,
+) -> list[Tombstone]:
+    """Remove a debate and its mirror. `snapshot`: None for one that cannot be read.
+
+    Returns the tombstones; none for an unknown debate, and, with `only_if_unchanged`, where somebody has just written
+    to it. `finish_removal` has to follow. Raises StorageUnavailableError.
+    """
+    store, summary, mirror_id, version = manager.store, None, "", None
+    if snapshot:
+        await find_receipt(manager, snapshot)  # makes one, if it can be signed and was not
         summary = build_whole_summary(snapshot)
         mirror_id = snapshot.debate.mirror_opened.debate_id if snapshot.debate.mirror_opened else ""
+        version = snapshot.debate.version if only_if_unchanged else None
     with translate_storage_errors():
-        at = format_time(manager.clock())
-        tombstone = await store.journal.delete(debate_id, at=at, actor=actor, summary=summary)
+        tombstone = await store.journal.delete(
+            debate_id,
+            at=format_time(manager.clock()),
+            actor=actor,
+            summary=summary,
+            version=version,
+            keep=(RECEIPT,),
+            keep_judgments=keep_judgments,
+        )
     store.forget(debate_id)
     if tombstone is None:
-        raise DebateNotFoundError(debate_id)
-    store.journal.checkpoint_soon()  # the log holds the entries until then
+        return []
     mirrors: list[Tombstone] = []
     if mirror_id:
-        with suppress(DebateNotFoundError):  # it was not opened yet
-            mirrors = await delete_debate(manager, mirror_id, actor=actor)
+        mirror = await read_if_possible(manager, mirror_id)
+        mirrors = await remove_debate(manager, mirror_id, mirror, actor=actor, keep_judgments=keep_judgments)
     return [tombstone, *mirrors]
+
+
+async def read_if_possible(manager: DebateManager, debate_id: str) -> DebateSnapshot | None:
+    """None for a debate that was deleted, is damaged or of a later release.
+
+    Of the last two the words of the search are left when they are removed, and found by `db check`.
+    """
+    with suppress(DebateNotFoundError, StorageUnavailableError):
+        return await manager.store.read(debate_id)
+    return None
+
+
+async def finish_removal(manager: DebateManager) -> None:
+    """Take out of the files what removals have left there. Raises StorageUnavailableError."""
+    journal = manager.store.journal
+    with translate_storage_errors():
+        await journal.merge_words()
+    journal.checkpoint_soon()  # the log holds the entries until then

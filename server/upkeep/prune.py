@@ -1,5 +1,6 @@
 """Removes debates that ended long ago. Their receipts stay, and so do sums and judgments."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -9,27 +10,44 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import build_whole_summary, format_time
+from server.engine.database.store import format_time
 from server.engine.debates import DebateManager
 from server.engine.queries import FINAL_STATUSES
-from server.engine.receipts import RECEIPT, find_receipt
 from server.upkeep.check import Problem
+from server.upkeep.deletion import finish_removal, remove_debate
 
 DEFAULT_OWNER = "default"
+
+HOOK_DAYS = 30
+"""Hooks act on nothing that is older: the most that `max_age_hours` can be."""
+
+
+async def go_on() -> bool:
+    return True
 
 
 @dataclass
 class PruneResult:
+    """`spared`: debates that are old enough and stay, with the reason."""
+
     debate_ids: list[str] = field(default_factory=list)
+    spared: dict[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
 async def prune_debates(
-    manager: DebateManager, days: int, *, owner: str = DEFAULT_OWNER, dry_run: bool = False
+    manager: DebateManager,
+    days: int,
+    *,
+    actor: str,
+    owner: str = DEFAULT_OWNER,
+    dry_run: bool = False,
+    may_go_on: Callable[[], Awaitable[bool]] = go_on,
 ) -> PruneResult:
     """Remove the debates that ended, and to which nothing was added, for so many days. `dry_run`: only name them.
 
-    One whose record is damaged is left as it is: it is evidence. Each gets its receipt before, if it has none.
+    One whose record is damaged is left as it is: it is evidence. So are those that somebody works on, or whose events
+    hooks have not dealt with, and mirrors of debates that stay. `may_go_on`: asked before each.
 
     Raises:
         InvalidRequestError: there is no such owner.
@@ -40,24 +58,72 @@ async def prune_debates(
             f"There is no owner {owner[:60]!r}: all debates belong to {DEFAULT_OWNER!r}."
         )
     result = PruneResult()
-    journal = manager.store.journal
-    before = format_time(manager.clock() - timedelta(days=days))
-    with translate_storage_errors():
-        found = await journal.find_unchanged(FINAL_STATUSES, before)
-    for debate_id in found:
+    pruning = Pruning(manager, days, actor, result)
+    for debate_id in await pruning.find_old():
+        if debate_id in result.debate_ids:  # a mirror, which went with its debate
+            continue
+        if not await may_go_on():
+            break
         try:
-            if dry_run or await remove_debate(manager, debate_id):
+            if reason := await pruning.find_obstacle(debate_id):
+                result.spared[debate_id] = reason
+            elif dry_run:
                 result.debate_ids.append(debate_id)
+            else:
+                await pruning.remove(debate_id)
         except (DebateNotFoundError, StorageUnavailableError) as error:
             result.problems.append(Problem(debate_id, str(error)))
+    if result.debate_ids and not dry_run:
+        await finish_removal(manager)
     return result
 
 
-async def remove_debate(manager: DebateManager, debate_id: str) -> bool:
-    """False if somebody has just written to it. Raises StorageUnavailableError."""
-    snapshot = await manager.store.read(debate_id)
-    await find_receipt(manager, snapshot)  # makes one
-    with translate_storage_errors():
-        return await manager.store.journal.remove(
-            debate_id, snapshot.debate.version, build_whole_summary(snapshot), keep=(RECEIPT,)
+@dataclass
+class Pruning:
+    """Every method may raise StorageUnavailableError."""
+
+    manager: DebateManager
+    days: int
+    actor: str
+    result: PruneResult
+    recent: set[str] = field(default_factory=set)  # those of the old ones that hooks may still act on
+    position: int | None = None  # that all hooks have reached; None without hooks
+    holders: dict[str, str] = field(default_factory=dict)
+
+    async def find_old(self) -> list[str]:
+        """The debates that ended so long ago, oldest first."""
+        journal, now = self.manager.store.journal, self.manager.clock()
+        before = format_time(now - timedelta(days=self.days))
+        with translate_storage_errors():
+            found = await journal.find_unchanged(FINAL_STATUSES, before)
+            for_good = format_time(now - timedelta(days=max(self.days, HOOK_DAYS)))
+            self.recent = {*found} - {*await journal.find_unchanged(FINAL_STATUSES, for_good)}
+            readers = await journal.outbox.find_readers()
+        self.position = min((mark.position for mark in readers.values()), default=None)
+        self.holders = await self.manager.leases.find_holders()
+        return found
+
+    async def find_obstacle(self, debate_id: str) -> str:
+        """Why a debate stays; "" if it may go."""
+        journal = self.manager.store.journal
+        if debate_id in self.holders:
+            return "somebody works on it"
+        with translate_storage_errors():
+            seq, _ = await journal.head(debate_id)
+            mirrored = str((await journal.read_summary(debate_id)).details.get("mirror_of") or "")
+            if mirrored and mirrored not in self.result.debate_ids and (await journal.head(mirrored))[0]:
+                return f"it is the mirror of {mirrored}, which stays"
+            if debate_id not in self.recent or self.position is None:
+                return ""
+            is_read = await journal.outbox.find_position(debate_id, seq) <= self.position
+            if not is_read or await journal.outbox.queues_about(debate_id):
+                return "hooks have not dealt with it yet"
+        return ""
+
+    async def remove(self, debate_id: str) -> None:
+        """Remove a debate, unless somebody writes to it now."""
+        snapshot = await self.manager.store.read(debate_id)
+        left = await remove_debate(
+            self.manager, debate_id, snapshot, actor=self.actor, only_if_unchanged=True, keep_judgments=True
         )
+        self.result.debate_ids += [tombstone.stream for tombstone in left]

@@ -1,33 +1,49 @@
 """Deleted streams in PostgreSQL: what is left of each is an entry with the number 0."""
 
+from collections.abc import Collection
+
 from storage.chain import Head, encode_tombstone, parse_tombstone
 from storage.deletion import Tombstone
 from storage.journal import StreamSummary
+from storage.postgres.appends import add_judgments
 from storage.postgres.pool import Database, Session
+from storage.postgres.upkeep import LOCK_DAYS, UPKEEP_SECONDS, WRITE_DAYS
+from storage.summaries import encode_summary
 
 FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"
 
-SELECT_HEAD = "select number, seq, head from stream where name = $1 for update"
+SELECT_DELETED = "select stream from journal where seq = 0 order by position"
+
+SELECT_HEAD = """
+select number, seq, head from stream where name = $1 and coalesce($2::bigint, seq) = seq for update
+"""
+
+SELECT_KEPT = "select name, text from kept_text where stream = $1 and name = any($2::text[]) order by name"
 
 # It has a position of its own, so that whoever follows the changes finds it.
 BURY = """
-with moved as (update counter set value = value + 1 where name = 'journal' returning value)
+with moved as (
+    update counter set value = value + 1 where name = 'journal'
+        and not exists (select 1 from journal where stream = $1 and seq = 0)
+    returning value
+)
 insert into journal (position, stream, seq, entry, hash, restored)
 select moved.value, $1, 0, convert_from($2::bytea, 'UTF8'), $3, false from moved
 """
+
+FORGET_JUDGMENTS = "delete from judgment where stream = $1"
 
 FORGET = [
     "insert into removal (stream) values ($1)",
     "delete from journal where stream = $1 and seq > 0",
     "delete from stream where name = $1",
-    "delete from judgment where stream = $1",
     "delete from kept_text where stream = $1",
     "delete from opening where stream = $1",
     "delete from outbox where stream = $1",
     "delete from lease where stream = $1",
     "delete from removal where stream = $1",
 ]
-"""All of a stream but what it spent: the sums of its days stay true."""
+"""All of a stream but what it spent, so that the sums of its days stay true, and its judgments."""
 
 
 class PostgresDeletion:
@@ -41,25 +57,57 @@ class PostgresDeletion:
         at: str,
         actor: str,
         summary: StreamSummary | None = None,  # noqa: ARG002  (the index knows its words by the stream)
+        version: int | None = None,
+        keep: Collection[str] = (),
+        keep_judgments: bool = False,
     ) -> Tombstone | None:
-        tombstone = await self._db.transact(lambda session: bury(session, stream, at, actor))
+        async def write(session: Session) -> Tombstone | None:
+            rows = await session.fetch(SELECT_HEAD, stream, version)
+            if not rows:
+                return None
+            number, seq, head = rows[0]
+            texts = dict(await session.fetch(SELECT_KEPT, stream, list(keep)))
+            tombstone = Tombstone(stream, seq, head.hex(), at, actor, texts)
+            await session.fetch("delete from word where number = $1", number)
+            for statement in FORGET if keep_judgments else [FORGET_JUDGMENTS, *FORGET]:
+                await session.fetch(statement, stream)
+            await bury(session, tombstone)
+            return tombstone
+
+        tombstone = await self._db.transact(write)
         self._cached_heads.pop(stream, None)
         return tombstone or await self.find_tombstone(stream)
+
+    async def merge_words(self) -> None:
+        """The server does so by itself."""
 
     async def find_tombstone(self, stream: str) -> Tombstone | None:
         rows = await self._db.fetch(FIND_TOMBSTONE, stream)
         return parse_tombstone(stream, rows[0][0]) if rows else None
 
+    async def find_deleted_streams(self) -> list[str]:
+        return [stream for (stream,) in await self._db.fetch(SELECT_DELETED, wait=UPKEEP_SECONDS)]
 
-async def bury(session: Session, stream: str, at: str, actor: str) -> Tombstone | None:
-    """Put a tombstone in the place of a stream; None if there is none of this name."""
-    rows = await session.fetch(SELECT_HEAD, stream)
-    if not rows:
-        return None
-    number, seq, head = rows[0]
-    tombstone = Tombstone(stream, seq, head.hex(), at, actor)
-    await session.fetch("delete from word where number = $1", number)
-    for statement in FORGET:
-        await session.fetch(statement, stream)
-    await session.fetch(BURY, stream, encode_tombstone(tombstone), head)
-    return tombstone
+    async def restore_tombstone(self, tombstone: Tombstone, summary: StreamSummary) -> bool:
+        stream = tombstone.stream
+        *_, judgments = encode_summary(summary)
+
+        async def write(session: Session) -> bool:
+            if await session.fetch("select 1 from stream where name = $1", stream):
+                return False
+            await session.run(LOCK_DAYS)
+            if not await bury(session, tombstone):
+                return False
+            for day, spent in summary.spending.items():
+                await session.fetch("insert into spending values ($1, $2, $3, $4)", stream, day, *spent)
+            await session.fetch(WRITE_DAYS, sorted(summary.spending))
+            await add_judgments(session, stream, judgments or "[]")
+            return True
+
+        return await self._db.transact(write)
+
+
+async def bury(session: Session, tombstone: Tombstone) -> bool:
+    """Put a tombstone in the place of a stream; whether there was none."""
+    values = [tombstone.stream, encode_tombstone(tombstone), bytes.fromhex(tombstone.head)]
+    return bool(await session.fetch(f"{BURY} returning seq", *values))

@@ -1,6 +1,6 @@
 """The outbox in PostgreSQL, through the journal's `Database`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
@@ -57,6 +57,15 @@ class PostgresOutbox:
     async def register(self, reader: str) -> ReaderPosition:
         [(since, position)] = await self._db.write(REGISTER_READER, reader)
         return ReaderPosition(since, position)
+
+    async def find_readers(self) -> Mapping[str, ReaderPosition]:
+        rows = await self._db.fetch("select name, since, position from reader")
+        return {name: ReaderPosition(*mark) for name, *mark in rows}
+
+    async def find_position(self, stream: str, seq: int) -> int:
+        sql = "select position from journal where stream = $1 and seq = $2"
+        rows = await self._db.fetch(sql, stream, seq)
+        return int(rows[0][0]) if rows else 0
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         return [EntryReference(*row) for row in await self._db.fetch(SELECT_ENTRIES, position, limit)]

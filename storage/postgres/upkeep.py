@@ -51,10 +51,6 @@ SELECT_UNCHANGED = """
 select name from stream where changed_at < $1 and status = any($2::text[]) order by number
 """
 
-LOCK_STREAM = "select number from stream where name = $1 and seq = $2 for update"
-
-DELETE_TEXTS = "delete from kept_text where stream = $1 and name <> all($2::text[])"
-
 COUNT_FOUND = """
 select count(*) from stream join word on word.number = stream.number
 where stream.name = $1 and word.word = any($2::text[])
@@ -120,27 +116,6 @@ class PostgresUpkeep:
     async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
         rows = await self._db.fetch(SELECT_UNCHANGED, before, list(statuses), wait=UPKEEP_SECONDS)
         return [name for (name,) in rows]
-
-    async def remove(
-        self,
-        stream: str,
-        version: int,
-        summary: StreamSummary,  # noqa: ARG002  (the index knows the words of a stream)
-        *,
-        keep: Collection[str] = (),
-    ) -> bool:
-        async def write(session: Session) -> bool:
-            found = await session.fetch(LOCK_STREAM, stream, version)
-            for (number,) in found:
-                await session.fetch("insert into removal (stream) values ($1)", stream)
-                await session.fetch("delete from word where number = $1", number)
-                await session.fetch("delete from journal where stream = $1", stream)
-                await session.fetch("delete from stream where name = $1", stream)
-                await session.fetch(DELETE_TEXTS, stream, list(keep))
-                await session.fetch("delete from removal where stream = $1", stream)
-            return bool(found)
-
-        return await self._db.transact(write)
 
     async def find_wrong_days(self) -> list[str]:
         return [day for (day,) in await self._db.fetch(SELECT_WRONG_DAYS, wait=UPKEEP_SECONDS)]

@@ -1,6 +1,6 @@
 """The outbox in the journal's SQLite file, through the journal's `Database`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
 from storage.sqlite.database import Database
@@ -46,6 +46,15 @@ class SqliteOutbox:
     async def register(self, reader: str) -> ReaderPosition:
         [(since, position)] = await self._db.writer.fetch_all(REGISTER_READER, reader)
         return ReaderPosition(since, position)
+
+    async def find_readers(self) -> Mapping[str, ReaderPosition]:
+        rows = await self._db.reader.fetch_all("select name, since, position from reader")
+        return {name: ReaderPosition(*mark) for name, *mark in rows}
+
+    async def find_position(self, stream: str, seq: int) -> int:
+        sql = "select position from journal where stream = ? and seq = ?"
+        rows = await self._db.reader.fetch_all(sql, stream, seq)
+        return int(rows[0][0]) if rows else 0
 
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         return [

@@ -47,14 +47,6 @@ SELECT_UNCHANGED = """
 select name from stream where changed_at < ?1 and status in (select value from json_each(?2)) order by number
 """
 
-REMOVE_STREAM = (
-    "insert into removal (stream) values (:stream)",
-    "delete from journal where stream = :stream",
-    "delete from stream where name = :stream",
-    "delete from kept_text where stream = :stream and name not in (select value from json_each(:kept))",
-    "delete from removal where stream = :stream",
-)
-
 CREATE_WORD_COUNT = """
 create virtual table if not exists temp.word_count using fts5vocab (main, words, row)
 """
@@ -126,19 +118,6 @@ class SqliteUpkeep:
     async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
         rows = await self._db.reader.fetch_all(SELECT_UNCHANGED, before, json.dumps(list(statuses)))
         return [name for (name,) in rows]
-
-    async def remove(
-        self, stream: str, version: int, summary: StreamSummary, *, keep: Collection[str] = ()
-    ) -> bool:
-        async with self._db.writer.transaction() as db:
-            sql = "select number from stream where name = ? and seq = ?"
-            found = list(await db.execute_fetchall(sql, [stream, version]))
-            for (number,) in found:
-                delete_words = "insert into words (words, rowid, text) values ('delete', ?, ?)"
-                await db.execute_fetchall(delete_words, [number, encode_words(summary)])
-                for statement in REMOVE_STREAM:
-                    await db.execute_fetchall(statement, {"stream": stream, "kept": json.dumps(list(keep))})
-        return bool(found)
 
     async def find_wrong_days(self) -> list[str]:
         sums: defaultdict[str, list[Amount]] = defaultdict(lambda: [Amount(), Amount()])

@@ -143,7 +143,8 @@ def test_a_debate_is_deleted_once_somebody_has_agreed(cli: Cli, database: str) -
 
     assert deleted.exit_code == 0
     assert head in deleted.stdout
-    for command in ("show", "watch", "export", "receipt", "compare"):
+    assert "payload" in json.loads(cli("receipt", debate_id).stdout)
+    for command in ("show", "watch", "export", "compare"):
         refused = cli(command, debate_id)
         assert (refused.exit_code, "was deleted on" in refused.stderr) == (1, True)
     assert cli("list").stdout == ""

@@ -1,5 +1,6 @@
 """What every journal must do with a stream that is deleted."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -111,3 +112,65 @@ class DeletionContract:
         assert await journal.find_text("s", "receipt") == ""
         assert await journal.renew_leases("me", ["s"], now=1, seconds=60) == set()
         assert (await journal.read_summary("s")).judgments is None
+
+    async def test_texts_and_judgments_stay_where_that_is_asked_for(self, journal: Journal) -> None:
+        judged = LedgerRow("item", "judge", {"n": 1}, asked=1)
+        summary = StreamSummary("Tea?", "concluded", {}, "tea", judgments=[judged])
+        await append_entries(journal, "s", 0, {}, summary=summary)
+        await journal.keep_text("s", "receipt", "signed")
+        await journal.keep_text("s", "other", "words")
+
+        buried = await journal.delete("s", at=LATER, actor="bob", keep=["receipt"], keep_judgments=True)
+
+        assert buried == await journal.find_tombstone("s")
+        assert buried
+        assert buried.texts == {"receipt": "signed"}
+        assert await journal.read_texts("s") == {}
+        assert await journal.read_judgments() == [replace(judged, stream="s")]
+
+    async def test_a_stream_is_deleted_only_at_the_version_that_is_meant(self, journal: Journal) -> None:
+        await append_entries(journal, "s", 0, {}, {})
+
+        assert await journal.delete("s", at=LATER, actor="bob", version=1) is None
+        assert (await journal.head("s"))[0] == 2
+        assert await journal.find_deleted_streams() == []
+        buried = await journal.delete("s", at=LATER, actor="bob", version=2)
+        assert await journal.delete("s", at=LATER, actor="bob", version=9) == buried
+
+    async def test_words_that_were_taken_out_are_merged_away(self, journal: Journal) -> None:
+        for stream in ("s", "t"):
+            await append_entries(journal, stream, 0, {}, summary=SUMMARY)
+        await journal.delete("s", at=LATER, actor="bob", summary=SUMMARY)
+
+        await journal.merge_words()
+
+        assert await journal.count_words() == dict.fromkeys(journal.split_words(SUMMARY), 1)
+        assert await find_streams(journal, "kinder") == ["t"]
+
+    async def test_a_tombstone_of_another_database_is_written_once(self, journal: Journal) -> None:
+        tombstone = Tombstone("s", 2, "ab" * 32, LATER, "bob", {"receipt": "signed"})
+        judged = LedgerRow("item", "judge", {"n": 1}, asked=1)
+        summary = replace(SUMMARY, judgments=[judged])
+        await append_entries(journal, "t", 0, {}, summary=SUMMARY)
+        position, _ = await journal.find_changes(-1)
+
+        assert await journal.restore_tombstone(tombstone, summary)
+        assert not await journal.restore_tombstone(replace(tombstone, at=AT), SUMMARY)
+        assert not await journal.restore_tombstone(replace(tombstone, stream="t"), SUMMARY)
+
+        assert await journal.find_tombstone("s") == tombstone
+        assert await journal.find_deleted_streams() == ["s"]
+        assert (await journal.find_changes(position))[1] == ["s"]
+        assert (await journal.find_spending("2026-11-01", now=0))[0] == Amount(6, Decimal("1.0"))
+        assert await journal.find_wrong_days() == []
+        assert await journal.read_judgments() == [replace(judged, stream="s")]
+        with pytest.raises(ConflictError):
+            await append_entries(journal, "s", 0, {})
+
+    async def test_tombstones_are_listed_in_the_order_of_the_deletions(self, journal: Journal) -> None:
+        for stream in ("s", "t", "u"):
+            await append_entries(journal, stream, 0, {})
+        for stream in ("u", "s"):
+            await journal.delete(stream, at=LATER, actor="bob")
+
+        assert await journal.find_deleted_streams() == ["u", "s"]

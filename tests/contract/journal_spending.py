@@ -166,32 +166,12 @@ class UpkeepContract:
         await journal.rewrite_days([DAY, "2020-01-01"])
         assert await journal.find_spending(DAY, now=100) == (cents(17), NOTHING)
 
-    async def test_a_stream_is_removed_and_its_receipt_and_its_sums_stay(self, journal: Journal) -> None:
+    async def test_streams_are_found_by_their_status_and_their_age(self, journal: Journal) -> None:
         for number, status in enumerate(("ended", "running", "ended")):
-            heading = StreamSummary("t", status, {}, "cats", {DAY: cents(2)}, is_final=status == "ended")
-            await append_entries(journal, f"s{number}", 0, {}, {}, summary=heading)
-            await journal.keep_text(f"s{number}", "receipt", "signed")
-            await journal.keep_text(f"s{number}", "other", "words")
+            await append_entries(journal, f"s{number}", 0, {}, summary=StreamSummary("t", status, {}))
+
         assert await journal.find_unchanged(["ended"], LATER) == ["s0", "s2"]
         assert await journal.find_unchanged(["ended"], AT) == []
-
-        assert not await journal.remove("s0", 1, heading, keep=["receipt"])
-        assert not await journal.remove("never", 1, heading)
-        assert await journal.remove("s0", 2, heading, keep=["receipt"])
-        assert await journal.remove("s2", 2, heading)
-
-        assert await journal.read("s0") == []
-        assert (await journal.head("s0"))[0] == 0
-        assert await journal.find_all_streams() == ["s1"]
-        assert [row.stream for row in await journal.find("cats")] == ["s1"]
-        assert await journal.count_words() == {"cats": 1}
-        assert await journal.read_texts("s0") == {"receipt": "signed"}
-        assert await journal.read_texts("s2") == {}
-        assert await journal.find_spending(DAY, now=100) == (cents(6), NOTHING)
-        assert await journal.find_wrong_days() == await journal.find_file_problems() == []
-        await append_entries(journal, "s1", 2, {})
-        await append_entries(journal, "s0", 0, {})
-        assert [row.stream for row in await journal.find()] == ["s0", "s1"]
 
     async def test_an_unknown_stream_has_an_empty_summary(self, journal: Journal) -> None:
         assert await journal.find_all_streams() == []

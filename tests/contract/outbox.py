@@ -57,6 +57,17 @@ class ReaderContract:
         ]
         assert await outbox.entries_after(4, limit=2) == []
 
+    async def test_readers_and_positions_of_entries_are_found(self, journal: Journal, outbox: Outbox) -> None:
+        assert await outbox.find_readers() == {}
+        await outbox.register("early")
+        await append_entries(journal, "a", 0, {}, {})
+        await append_entries(journal, "b", 0, {})
+        await outbox.register("late")
+
+        assert await outbox.find_readers() == {"early": ReaderPosition(0, 0), "late": ReaderPosition(3, 3)}
+        assert await outbox.find_position("b", 1) == 3
+        assert await outbox.find_position("b", 2) == await outbox.find_position("c", 1) == 0
+
     async def test_a_reader_moves_on_and_never_back(self, outbox: Outbox) -> None:
         for reader in ("a", "b", "c"):
             await outbox.register(reader)

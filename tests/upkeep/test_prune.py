@@ -1,15 +1,22 @@
 """`counterpoint db prune`: debates that ended long ago go, and their receipts stay."""
 
 import json
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import anyio
 import pytest
 
 from server.engine.receipts import RECEIPT
+from server.hooks.config import HooksConfig
 from server.models.fakes.scripted import ScriptedModel
+from server.upkeep.prune import HOOK_DAYS, prune_debates
+from storage.outbox import OutboxItem
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
+from tests.support.mirrored_debates import engine
+from tests.support.planted_effects import Planted, describe_debate
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N14", "N27")
@@ -25,7 +32,7 @@ async def make_debates(database: str) -> tuple[str, str, str]:
         return old.id, open_still.id, (await run_debate(manager, question="New?")).id
 
 
-def test_old_debates_go_and_their_receipts_stay(cli: Cli, database: str) -> None:
+def test_old_debates_go_and_their_receipts_stay(cli: Cli, database: str, tmp_path: Path) -> None:
     old, open_still, new = anyio.run(make_debates, database)
     told = cli("db", "prune", "--older-than", "9", "--dry-run").stdout.splitlines()
     assert told[0] == old
@@ -34,16 +41,21 @@ def test_old_debates_go_and_their_receipts_stay(cli: Cli, database: str) -> None
 
     assert cli("db", "prune", "--older-than", "11").stdout.endswith(": 0 debates were removed.\n")
     pruned = cli("db", "prune", "--older-than", "9", "--json")
-    assert json.loads(pruned.stdout) == {"debate_ids": [old], "problems": []}
+    assert json.loads(pruned.stdout) == {"debate_ids": [old], "spared": {}, "problems": []}
 
     listed = cli("list").stdout
     assert (old in listed, open_still in listed, new in listed) == (False, True, True)
     assert cli("list", "old").stdout == ""
-    assert "There is no debate" in cli("show", old).output
+    shown = cli("show", old).output
+    assert "was deleted on" in shown
+    assert f"Its signed receipt: `counterpoint receipt {old}`." in shown
     kept = cli("receipt", old)
     assert (kept.exit_code, "payload" in json.loads(kept.stdout)) == (0, True)
+    (tmp_path / "receipt.json").write_text(kept.stdout)
+    assert "WRONG" not in cli("verify", str(tmp_path / "receipt.json")).stdout
     assert cli("receipt", "k3x9w2m4p7qr").exit_code == 1
     assert cli("db", "check").exit_code == 0
+    assert cli("delete", old, "--yes").stdout == cli("delete", old, "--yes").stdout != ""
 
 
 def test_what_was_altered_stays_as_evidence(cli: Cli, database: str) -> None:
@@ -67,3 +79,68 @@ def test_there_is_one_owner(cli: Cli, database: str) -> None:
     stranger = cli("db", "prune", "--older-than", "9", "--owner", "me")
     assert stranger.exit_code == 1
     assert "There is no owner 'me'" in stranger.output
+
+
+def test_debates_that_hooks_still_need_stay_until_hooks_are_too_old_for_them(cli: Cli, database: str) -> None:
+    reached, waiting, unread = "reached", "waiting", "unread"
+
+    async def make(days: int) -> dict[str, str]:
+        then = datetime.now(UTC) - timedelta(days=days)
+        ids = {}
+        async with open_engine(database, ScriptedModel(), clock=lambda: then) as manager:
+            outbox = manager.store.journal.outbox
+            await outbox.register("ops")
+            for name in (reached, waiting):
+                snapshot = await run_debate(manager, question=name)
+                position = await outbox.find_position(snapshot.id, snapshot.debate.version)
+                item = OutboxItem(name, "ops", 0, snapshot.id, 1, position, "debate_end", 0)
+                await outbox.put(["ops"], position, [item] if name == waiting else [])
+                ids[name] = snapshot.id
+            ids[unread] = (await run_debate(manager, question=unread)).id
+        return ids
+
+    ids = anyio.run(make, HOOK_DAYS - 1)
+    spared = cli("db", "prune", "--older-than", "9").stdout.splitlines()
+    assert spared[0] == ids[reached]
+    assert spared[1:3] == [
+        f"{ids[name]} stays: hooks have not dealt with it yet." for name in (waiting, unread)
+    ]
+    later = datetime.now(UTC) + timedelta(days=2)
+
+    async def prune_later() -> list[str]:
+        async with open_engine(database, clock=lambda: later) as manager:
+            return (await prune_debates(manager, 9, actor="test")).debate_ids
+
+    assert anyio.run(prune_later) == [ids[waiting], ids[unread]]
+
+
+def test_hooks_act_on_nothing_that_is_older_than_what_is_spared_for_them() -> None:
+    [limit] = [one.le for one in HooksConfig.model_fields["max_age_hours"].metadata if hasattr(one, "le")]
+    assert limit == HOOK_DAYS * 24
+
+
+def test_a_mirror_goes_with_its_debate_and_stays_with_it(cli: Cli, tmp_path: Path) -> None:
+    database = tmp_path / "debates.db"
+
+    async def make() -> list[str]:
+        then = datetime.now(UTC) - timedelta(days=10)
+        async with engine(database, Planted(worth={"build it": 6}), clock=lambda: then) as manager:
+            ended = await run_debate(manager, **describe_debate(mirror=True))
+            assert ended.debate.mirror_opened
+            return [ended.id, ended.debate.mirror_opened.debate_id]
+
+    async def prune(*, is_worked_on: bool, dry_run: bool = False) -> tuple[list[str], dict[str, str]]:
+        async with AsyncExitStack() as stack:
+            manager = await stack.enter_async_context(open_engine(database))
+            if is_worked_on:
+                await manager.leases.acquire(both[0])
+            result = await prune_debates(manager, 9, actor="test", dry_run=dry_run)
+            await manager.leases.release(both[0])
+            return result.debate_ids, result.spared
+
+    both = anyio.run(make)
+    reasons = ("somebody works on it", f"it is the mirror of {both[0]}, which stays")
+    assert anyio.run(lambda: prune(is_worked_on=True)) == ([], dict(zip(both, reasons, strict=True)))
+    assert anyio.run(lambda: prune(is_worked_on=False, dry_run=True)) == (both, {})
+    assert anyio.run(lambda: prune(is_worked_on=False)) == (both, {})
+    assert cli("--db", str(database), "list").stdout == ""

@@ -104,8 +104,8 @@ def tag(settings: Settings, debate_id: str, tags: Sequence[str], remove: bool, r
 def delete(settings: Settings, debate_id: str, yes: bool) -> None:
     """Delete a debate with its texts, and the mirror that was held for it. Whoever runs it stops.
 
-    What stays: a tombstone with the id, the hash of the last entry and the date; what was spent in the sums of its
-    days; its forks; and what was copied elsewhere, as exports, receipts and backups.
+    What stays: a tombstone with the id, the hash of the last entry, the date and the signed receipt; what was spent in
+    the sums of its days; its forks; and what was copied elsewhere, as exports and backups.
 
     Example: counterpoint delete k3x9w2m4p7qr
     """
@@ -132,7 +132,8 @@ def delete(settings: Settings, debate_id: str, yes: bool) -> None:
         debate_id = found
         click.confirm("Delete it? Its texts cannot be brought back.", abort=True, err=True)
     for one in session.run_with_debate(settings, debate_id, remove):
+        receipt = "its signed receipt, " if one.texts else ""
         click.echo(
-            f"Debate {one.stream} is deleted. What stays: its id, the date {one.at[:10]}, and the hash of the last of "
-            f"its {one.seq} entries, {one.head}."
+            f"Debate {one.stream} is deleted. What stays: its id, the date {one.at[:10]}, {receipt}and the hash of the "
+            f"last of its {one.seq} entries, {one.head}."
         )

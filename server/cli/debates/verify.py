@@ -12,7 +12,7 @@ import click
 from server.cli import session
 from server.cli.completion import complete_id
 from server.debate.facts.text import clean_line
-from server.engine.database.errors import DebateNotFoundError
+from server.engine.database.errors import DebateDeletedError
 from server.settings import Settings
 from server.signing import MAX_KEY_FILE_BYTES, Signer, format_public_key, parse_public_key
 
@@ -99,8 +99,8 @@ def receipt(settings: Settings, debate_id: str | None, public_key: bool) -> None
     async def find(manager: Any) -> Receipt:
         try:
             snapshot = await manager.load(await find_debate_id(manager, debate_id))
-        except DebateNotFoundError:  # it may have been removed
-            kept = await find_kept_receipt(manager, debate_id)
+        except DebateDeletedError as error:
+            kept = find_kept_receipt(error.tombstone)
             if kept.envelope is None:
                 raise
             return kept

@@ -120,17 +120,22 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
 def prune(settings: Settings, days: int, owner: str, dry_run: bool, as_json: bool) -> None:
     """Remove debates that ended long ago. What is left of each is its receipt: `counterpoint receipt ID`.
 
-    Debates that have not ended stay, and so do sums and judgments. Exit code 1 if one could not be read: it stays, too.
+    Debates that have not ended stay, those that hooks still need, sums and judgments. Exit code 1 if one could not be
+    read: it stays, too.
 
     Example: counterpoint db prune --older-than 90 --dry-run
     """
     require_database(settings.database)
     chosen = settings.model_copy(update={"hooks": ""})
     result = session.run_with_manager(
-        chosen, lambda manager: prune_debates(manager, days, owner=owner, dry_run=dry_run)
+        chosen,
+        lambda manager: prune_debates(manager, days, actor=session.ACTOR, owner=owner, dry_run=dry_run),
     )
-    for debate_id in () if as_json else result.debate_ids:
-        click.echo(debate_id)
+    if not as_json:
+        for debate_id in result.debate_ids:
+            click.echo(debate_id)
+        for debate_id, reason in result.spared.items():
+            click.echo(f"{debate_id} stays: {reason}.")
     count = format_count(len(result.debate_ids), "debate")
     text = f"{find_name(settings.database)}: {count} {'would be' if dry_run else 'were'} removed."
     show_result(asdict(result), text, result.problems, as_json=as_json)

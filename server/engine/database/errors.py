@@ -43,7 +43,8 @@ class DebateDeletedError(DebateNotFoundError):
         DebateError.__init__(
             self,
             f"Debate {found.stream!r} was deleted on {day}. What is left of it: it had {found.seq} entries, and the "
-            f"hash of the last was {found.head}.",
+            f"hash of the last was {found.head}."
+            + (f" Its signed receipt: `counterpoint receipt {found.stream}`." if found.texts else ""),
         )
         self.tombstone = tombstone
 
