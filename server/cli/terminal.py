@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from server.debate.facts.quoting import unescape_markup
+from server.debate.facts.quoting import quote_heading, unescape_markup
 from server.debate.facts.text import clean_line, remove_invisible
 
 MIN_WIDTH = 20
@@ -158,3 +158,8 @@ def crop_start(text: str, columns: int) -> str:
     while text and cell_len(text) > columns:
         text = text[1:]
     return text
+
+
+def quote_words(text: str) -> str:
+    """What models or callers wrote, between quotation marks on one line. A terminal knows no Markdown to disarm."""
+    return unescape_markup(quote_heading(text))

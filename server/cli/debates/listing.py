@@ -3,6 +3,7 @@
 import click
 
 from server.cli import session
+from server.debate.facts.quoting import unescape_markup
 from server.debate.facts.text import clean_line
 from server.engine import queries
 from server.settings import Settings
@@ -27,7 +28,7 @@ def list_debates(settings: Settings, query: str, status: str | None, limit: int,
     if as_json:
         click.echo(session.format_json({"debates": [row.model_dump() for row in rows]}))
         return
-    table = [[clean_line(cell) for cell in queries.list_columns(row)] for row in rows]
+    table = [[clean_line(unescape_markup(cell)) for cell in queries.list_columns(row)] for row in rows]
     session.print_paged(lambda out: out.print_rows(table))
     if not rows:
         click.echo('No debates. Start one: counterpoint debate "QUESTION"', err=True)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from server.cli import session
+from server.cli.terminal import quote_words
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
-from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import clean_line, format_count
 from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
 from server.engine.database.store import DebateSnapshot
@@ -117,7 +117,7 @@ def delete(settings: Settings, debate_id: str, yes: bool) -> None:
             raise
         except StorageUnavailableError as error:
             return found, f"It cannot be read: {error}"
-        told = [quote_heading(snapshot.debate.setup.question), snapshot.status]
+        told = [quote_words(snapshot.debate.setup.question), snapshot.status]
         told.append(format_count(len(snapshot.debate.turns), "turn"))
         if await manager.is_run(found):
             told.append("a process runs it now, and stops")

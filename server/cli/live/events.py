@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from server.cli.terminal import Terminal
+from server.cli.terminal import Terminal, quote_words
 from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, describe_measured
 from server.debate.commands.effort import describe_effort
@@ -10,7 +10,7 @@ from server.debate.facts import events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.escalation import EscalationFact
-from server.debate.facts.quoting import quote, quote_heading
+from server.debate.facts.quoting import quote, unescape_markup
 from server.debate.facts.text import format_count, format_heading
 from server.debate.views import markdown
 from server.debate.views.names import name_event, show_turn
@@ -36,7 +36,7 @@ def find_colour(debate_names: tuple[str, ...], seat: str) -> str:
 
 def print_turn(out: Terminal, snapshot: DebateSnapshot, event: events.Spoke) -> None:
     colour = find_colour(snapshot.debate.names, event.seat)
-    stance = quote_heading(snapshot.debate.debater(event.seat).stance)
+    stance = quote_words(snapshot.debate.debater(event.seat).stance)
     target = "" if event.act == "argument" else f", {event.act} to {event.to}"
     cut = " (cut at the length limit)" if event.cut else ""
     text = show_turn(snapshot.debate, event)
@@ -79,7 +79,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.Judged():
             print_judgment(out, event)
         case TalkSkipped() | Converged() | Alerted():
-            print_note(out, describe_ballot_event(snapshot.debate, event))
+            print_note(out, unescape_markup(describe_ballot_event(snapshot.debate, event)))
         case events.Failed() | events.HandoffFailed():
             print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
         case interventions.TextIntervention():
@@ -99,13 +99,13 @@ def print_aside(
 ) -> None:
     """What is no part of the talk, in a line. Samples of the baseline are too many: they stand in the verdict."""
     if isinstance(event, events.Digested):
-        print_note(out, f"The reader, section {event.slot_index + 1}: {quote_heading(event.summary)}")
+        print_note(out, f"The reader, section {event.slot_index + 1}: {quote_words(event.summary)}")
     elif isinstance(event, events.PassageRead):
-        print_note(out, f"{event.seat} asked for {quote_heading(event.query)}: {event.found}")
+        print_note(out, f"{event.seat} asked for {quote_words(event.query)}: {event.found}")
     elif isinstance(event, events.Measured):
         print_note(out, describe_measured(event))
     elif event.wave != "sample":
-        print_note(out, describe_ballot(event))
+        print_note(out, unescape_markup(describe_ballot(event)))
 
 
 def print_judgment(out: Terminal, event: events.Judged) -> None:
@@ -135,7 +135,7 @@ def describe_action(event: events.Paused | events.Resumed | interventions.Interv
 def format_reason(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
     """The reason that somebody gave, quoted, or ours as it is."""
     is_given = not isinstance(event, events.Paused) or is_reason_given(event)
-    return quote_heading(event.reason) if event.reason and is_given else event.reason
+    return quote_words(event.reason) if event.reason and is_given else event.reason
 
 
 def print_positions(out: Terminal, setup: events.Opened) -> None:
@@ -143,7 +143,7 @@ def print_positions(out: Terminal, setup: events.Opened) -> None:
     if (line := framing_line(setup)) and line not in find_setup_warnings(setup, 0):
         out.print_wrapped(line, "  ")
     for debater in known_debaters(setup):
-        out.print_wrapped(f"{debater.name}: {quote_heading(debater.stance)} ({debater.model})", "  ")
+        out.print_wrapped(f"{debater.name}: {quote_words(debater.stance)} ({debater.model})", "  ")
 
 
 def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -> None:
