@@ -28,6 +28,7 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Answer, Concluded, Recorded, Spoke
 from server.debate.facts.labels import locate_labels
+from server.debate.facts.quoting import unescape_markup
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.seats import current_model
 from server.debate.views.blind import hide_blind_answers
@@ -147,8 +148,8 @@ def build_claim_rows(debate: Debate, graph: Graph) -> Row:
     return {
         "hangs_on": list_rows(rank_support(debate, graph)),
         "against": list_rows(rank_objections(debate, graph)),
-        "common_ground": list_common_ground(debate, graph)[:MOST_LISTED],
-        "between": list_differences(debate, graph),
+        "common_ground": list(map(unescape_markup, list_common_ground(debate, graph)[:MOST_LISTED])),
+        "between": list(map(unescape_markup, list_differences(debate, graph))),
     }
 
 

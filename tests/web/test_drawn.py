@@ -1,6 +1,7 @@
 """The page in a real browser: what it shows, what it asks for, and on which screens."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,27 @@ def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path, name: str, s
             assert opened.page.evaluate("window.taken") is None
             assert opened.page.locator("img, iframe, object, embed, script[src]").count() == 0
             assert opened.page.locator(".turn").count() == size
+
+
+def test_twelve_debaters_and_words_with_markup_are_shown_whole(browser: Browser, tmp_path: Path) -> None:
+    team = [{"name": f"D{number}", "stance": f"plan {number}"} for number in range(12)]
+    text = "[1] Use List<int> & [a](b) as https://example.org says. [supports D0 1.1]"
+    options = {"ballots": "rounds"}
+    data = load_page_data(
+        tmp_path, text, question="Which?", format="verdict", debaters=team, max_rounds=2, options=options
+    )
+    path = write_page(tmp_path, data)
+    for viewport in (DESK, PHONE):
+        with open_file(browser, path, viewport=viewport) as opened:
+            assert opened.wait_for_chain() == "intact"
+            votes = opened.page.locator(".fact", has_text="private votes").locator("b")
+            assert sum(map(int, re.findall(r"[A-L] (\d+)", votes.inner_text()))) == 2 * 12
+            right = "getBoundingClientRect().right"
+            beyond = f"(all) => all.filter((e) => e.{right} > e.closest('dl').{right})"
+            assert opened.page.locator(".facts b").evaluate_all(f"{beyond}.length") == 0
+            shown = opened.page.inner_text("body")
+            assert "Use List<int> & [a](b) as https://example.org says." in shown
+            assert not any(sign in shown for sign in ("\\<", "\\&", "]\\(", '{"'))
 
 
 def test_names_with_marks_of_patterns_are_names(browser: Browser, tmp_path: Path) -> None:

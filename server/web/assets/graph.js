@@ -108,7 +108,7 @@ function Card({ debate, point, isDim }) {
     <span class="gist"><${PlainText} debate=${debate} point=${point} /></span>
     <${PointTags} debate=${debate} point=${point} short />
     ${links.length > 0 && html`<small class="cites">
-      ${links.map((link) => html`<span>${link.relation} <${PointLink} debate=${debate} id=${link.to} /></span>`)}
+      ${links.map((link) => html`<span>${humanize(link.relation)} <${PointLink} debate=${debate} id=${link.to} /></span>`)}
     </small>`}
   </li>`;
 }

@@ -182,7 +182,12 @@ const isEmpty = (value) =>
   value === 0 ||
   (typeof value === "object" && !Object.keys(value).length);
 
-const describeValue = (value) => (typeof value === "object" ? JSON.stringify(value) : String(value)).slice(0, 600);
+function describeValue(value) {
+  if (Array.isArray(value)) return value.map(describeValue).join("; ").slice(0, 600);
+  if (typeof value !== "object" || value === null) return String(value).slice(0, 600);
+  const told = Object.entries(value).filter(([, part]) => !isEmpty(part));
+  return told.map(([name, part]) => `${humanize(name)} ${describeValue(part)}`).join(", ").slice(0, 600);
+}
 
 /** The parts of an officer's answer: what each is about, and its own fields that hold words (`texts`). */
 function Parts({ debate, entry, field, describe, texts }) {
