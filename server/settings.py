@@ -183,6 +183,20 @@ class Settings(BaseModel):
     retention_days: int = Field(0, ge=0, le=36_500)
     """A server removes debates that ended so many days ago, as `counterpoint db prune` does: [receipts
     stay](operations.md#retention). 0: none."""
+    http_stateless: bool | None = None
+    """Whether [`serve --http`](http.md) keeps no sessions, so that any replica answers any request. Default: only on
+    PostgreSQL."""
+    http_hosts: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
+    """Hosts that `serve --http` answers for, with a port or for all ports, separated by commas. Default: the one of
+    its address."""
+    http_origins: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
+    """Origins of other sites whose pages may use it, such as `https://app.example.org`. Default: none."""
+    max_body: int = Field(4 * 2**20, ge=1_000, le=2**30)
+    """Bytes of a request over HTTP, at most. Default: 4 MB."""
+    owner_requests_per_minute: int = Field(0, ge=0)
+    """Requests over HTTP in a minute, for each owner, at most. 0: no limit."""
+    drain_seconds: float = Field(1.5, ge=0, le=600)
+    """Seconds after SIGTERM in which `serve --http` still serves, while `/readyz` says that it ends. Default: `1.5`."""
     options: Annotated[dict[str, dict[str, Any]], BeforeValidator(parse_json)] = {}
     """Defaults for options of commands, by command; see [below](#defaults-for-options). In the environment: as JSON."""
 

@@ -289,8 +289,8 @@ BUILT: dict[str, str] = {
 
 PARTLY: dict[str, str] = {
     "N14": (
-        "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: HTTP, tokens "
-        "and owners"
+        "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: tokens and "
+        "owners"
     ),
 }
 """What of it works, and what is missing."""

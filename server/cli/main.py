@@ -2,8 +2,10 @@
 
 import signal
 import sys
+from functools import partial
 from typing import Any
 
+import anyio
 import click
 
 from server.cli import session
@@ -23,7 +25,7 @@ from server.cli.debates.view import view
 from server.cli.defaults import build_default_map
 from server.cli.installation import databases, doctor, keys, models
 from server.cli.installation.install import install, uninstall
-from server.debate.facts.errors import DebateError
+from server.debate.facts.errors import DebateError, require
 from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
@@ -112,15 +114,26 @@ for command in (
 
 
 @counterpoint.command()
+@click.option("--http", "address", metavar="HOST:PORT", default="", help="Serve over HTTP instead, at /mcp.")
+@click.option("--stateless", is_flag=True, help="Without sessions: any replica answers any request.")
 @click.pass_obj
-def serve(settings: Settings) -> None:
-    """Serve MCP on stdin and stdout, as `counterpoint` alone does.
+def serve(settings: Settings, address: str, *, stateless: bool) -> None:
+    """Serve MCP on stdin and stdout, as `counterpoint` alone does, or over HTTP.
 
-    Example: counterpoint serve
+    Example: counterpoint serve --http 127.0.0.1:8080
     """
-    from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (imports the SDK)
+    if not address:
+        require(not stateless, "--stateless is for --http HOST:PORT.")
+        from server.mcp.stdio import serve_stdio  # noqa: PLC0415  (imports the SDK)
 
-    sys.exit(serve_stdio(settings))
+        sys.exit(serve_stdio(settings))
+    from server.http_server import serving  # noqa: PLC0415  (likewise, and a web server)
+    from server.startup import log_to_stderr  # noqa: PLC0415
+
+    log_to_stderr(settings)
+    sys.exit(
+        anyio.run(partial(serving.serve, settings, serving.parse_place(address), is_stateless=stateless))
+    )
 
 
 @counterpoint.command()

@@ -112,7 +112,7 @@ class DebateManager:
         )
         self._driver = driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
-        self.clients, self.attend = driver.clients, driver.attend
+        self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     async def __aenter__(self) -> Self:

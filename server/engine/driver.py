@@ -39,6 +39,7 @@ class DebateDriver:
         self.failures: dict[str, Exception] = {}  # what ended the last run of a debate, if something did
         self.clients: dict[str, ClientModel] = {}  # by debate id: those that wait for it, or have done so
         self.run_added = anyio.Event()
+        self.is_ending = False
         self.presence = DatabasePresence(store.journal, self.stop_all)
         self.presence.loss_listeners.append(self.notify_all)
         self.presence.return_listeners.append(self.forget_troubles)
@@ -91,6 +92,11 @@ class DebateDriver:
     def notify_all(self) -> None:
         for run in self.runs.values():
             run.notify()
+
+    def end_waits(self) -> None:
+        """Have everybody who waits for a debate take what there is, from now on: this process is about to end."""
+        self.is_ending = True
+        self.notify_all()
 
     def forget_troubles(self) -> None:
         """The database is there again: what could not be recorded is about to be."""
@@ -162,6 +168,8 @@ class DebateDriver:
         """
         with anyio.move_on_after(seconds):
             while not (run.done or self.presence.loss or has_reached(run.snapshot.debate, through_round)):
+                if self.is_ending:
+                    break
                 changed = run.changed
                 if on_change:
                     await on_change(run.snapshot)
@@ -211,7 +219,7 @@ class DebateDriver:
         version, report_at, own = 0, 0.0, self.leases.holder
         with anyio.move_on_after(seconds):
             while snapshot.status == "running" or awaits_client(snapshot.debate):
-                if (await self.leases.find_holders()).get(snapshot.id, own) == own:
+                if self.is_ending or (await self.leases.find_holders()).get(snapshot.id, own) == own:
                     break
                 if on_change and (snapshot.debate.version != version or anyio.current_time() >= report_at):
                     version, report_at = snapshot.debate.version, anyio.current_time() + PROGRESS_INTERVAL

@@ -41,8 +41,9 @@ ICON = "data:image/svg+xml," + quote(
 )
 
 
-def build_server(manager: LateManager) -> Server[LateManager]:
-    updates = UpdateBus()
+def build_server(manager: LateManager, updates: UpdateBus | None = None) -> Server[LateManager]:
+    """`updates`: where changes are announced; a bus of its own by default."""
+    updates = updates or UpdateBus()
 
     @asynccontextmanager
     async def lifespan(_server: Server[LateManager]) -> AsyncIterator[LateManager]:
@@ -75,6 +76,7 @@ def build_server(manager: LateManager) -> Server[LateManager]:
         on_subscriptions_listen=updates.listen,
         on_subscribe_resource=updates.follow,
         on_unsubscribe_resource=updates.unfollow,
+        get_tool_input_schema=find_input_schema,
     )
     for method, kind in (
         ("tasks/get", TaskParams),
@@ -94,6 +96,12 @@ async def add_legacy_extensions(ctx: ServerRequestContext[Any, Any], call_next: 
         offered = {**result["capabilities"], "extensions": {APPS: {}}}
         return {**result, "capabilities": offered}
     return result
+
+
+def find_input_schema(tool: str) -> dict[str, Any] | None:
+    """For headers that repeat arguments. Over HTTP the SDK would list all tools for each call."""
+    listed = load_listed_tools().get(tool)
+    return listed.input_schema if listed else None
 
 
 async def list_tools(context: RequestContext, _params: object) -> types.ListToolsResult:

@@ -1,23 +1,23 @@
-"""Our server with the fixtures of the conformance suite added, over HTTP on loopback.
+"""Our server over HTTP, as it is served, with the fixtures of the conformance suite added.
 
 python -m tests.clients.conformance.fixture_server DATABASE     prints its address as one line
 """
 
-import socket
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp import types
 from mcp.server.lowlevel import Server
 
 from server.compose import open_manager
+from server.http_server.application import Service
+from server.http_server.gate import Place
+from server.http_server.serving import HttpServer, open_listener
 from server.mcp import tasks
 from server.mcp.late_manager import LateManager
-from server.mcp.server import build_server
 from server.mcp.subscriptions import UpdateBus
 from server.settings import Settings
 from server.tools.listing import TaskUpdateParams
@@ -63,6 +63,9 @@ async def add_fixtures(server: Server[LateManager]) -> None:
         both = partial(list_both, own, added, field)
         server.add_request_handler(method, types.PaginatedRequestParams, both)
 
+    server.get_tool_input_schema = (
+        None  # which knows our tools alone; without it those that are listed are looked at
+    )
     call_own, call_added = find_handler(server, "tools/call"), find_handler(fixtures, "tools/call")
     read_own, read_added = find_handler(server, "resources/read"), find_handler(fixtures, "resources/read")
 
@@ -95,13 +98,14 @@ async def add_fixtures(server: Server[LateManager]) -> None:
 async def serve(database: str) -> None:
     settings = Settings(db=database, models=("scripted",))
     async with open_manager(settings, task_fixtures.build_slow_models(), environ={}) as manager:
-        server = build_server(LateManager.of(manager))
-        await add_fixtures(server)
-        web = uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="warning"))
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp\n")
-            sys.stdout.flush()
-            await web.serve([listening])
+        with open_listener(Place("127.0.0.1", 0)) as listening:
+            place = Place("127.0.0.1", listening.getsockname()[1])
+            service = Service(manager, settings, place, is_stateless=False)
+            await add_fixtures(service.mcp)
+            web = HttpServer(service, drain_seconds=0)
+            web.announcement = f"http://{place.netloc}/mcp\n"
+            async with service.run():
+                await web.serve([listening])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+"""The application: what is served under which path, and what every request passes on its way there."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.debate.facts.errors import DebateError
+from server.engine.debates import DebateManager
+from server.http_server.bodies import BoundedBodies
+from server.http_server.gate import Gate, Place, refuse
+from server.http_server.rates import RequestRates
+from server.http_server.sessions import Sessions, refuse_subscriptions
+from server.mcp.late_manager import LateManager
+from server.mcp.server import build_server
+from server.mcp.subscriptions import UpdateBus
+from server.settings import Settings
+from storage.journal import StorageError
+
+MCP_PATH = "/mcp"
+HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
+READY_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class Service:
+    """What one process serves over HTTP. `is_stateless`: no sessions, so that any replica answers any request."""
+
+    def __init__(
+        self, manager: DebateManager, settings: Settings, place: Place, *, is_stateless: bool
+    ) -> None:
+        self.manager, self.is_draining = manager, False
+        self.updates = UpdateBus()
+        self.mcp = build_server(LateManager.of(manager), self.updates)
+        if is_stateless:
+            self.mcp.middleware.append(refuse_subscriptions)
+        self.sessions = Sessions(self.mcp, is_stateless=is_stateless, max_body=settings.max_body)
+        mcp: ASGIApp = StreamableHTTPASGIApp(self.sessions)
+        mcp = BoundedBodies(PostOnly(mcp) if is_stateless else mcp, max_bytes=settings.max_body)
+        limited = RatedRequests(mcp, RequestRates(settings.owner_requests_per_minute))
+        self.app = self._build_application(limited, settings, place)
+
+    def _build_application(self, mcp: ASGIApp, settings: Settings, place: Place) -> ASGIApp:
+        routes = [
+            Route(HEALTH_PATH, self.tell_health),
+            Route(READY_PATH, self.tell_readiness),
+            Route(MCP_PATH, mcp),
+        ]
+        application: ASGIApp = Starlette(routes=routes)
+        if settings.http_origins:
+            application = CORSMiddleware(
+                application,
+                allow_origins=settings.http_origins,
+                allow_methods=("GET", "POST", "DELETE"),
+                allow_headers=("*",),
+                expose_headers=("mcp-session-id", "www-authenticate", "retry-after"),
+            )
+        return Gate(
+            application,
+            place,
+            hosts=settings.http_hosts,
+            origins=settings.http_origins,
+            open_paths=(HEALTH_PATH, READY_PATH),  # probes ask by numeric addresses
+        )
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Requests are answered as long as this is open."""
+        async with self.sessions.run():
+            yield
+
+    def close_streams(self) -> None:
+        """Let those who wait for debates have what there is, and end the streams that wait for news."""
+        self.manager.end_waits()
+        self.updates.serve_listener.close()
+        self.sessions.close_streams()
+
+    async def tell_health(self, _request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def tell_readiness(self, _request: Request) -> Response:
+        """Whether requests should be sent here: not while the process ends, or cannot use its database."""
+        if self.is_draining:
+            return refuse(503, "This server ends.")
+        try:
+            with anyio.fail_after(READY_SECONDS):
+                self.manager.store.check_presence()
+                await self.manager.store.journal.head("")
+        except (DebateError, StorageError, TimeoutError) as error:
+            logger.warning("Not ready: %s", str(error) or "the database does not answer")
+            return refuse(503, "The database cannot be used.")
+        return JSONResponse({"ready": True})
+
+
+class RatedRequests:
+    """Refuses what an owner asks for more often than the limit says."""
+
+    def __init__(self, app: ASGIApp, rates: RequestRates) -> None:
+        self.app, self.rates = app, rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if wait := self.rates.take(""):
+            text = f"At most {self.rates.limit} requests a minute (COUNTERPOINT_OWNER_REQUESTS_PER_MINUTE)."
+            response = refuse(429, text)
+            response.headers["retry-after"] = str(wait)
+            await response(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+class PostOnly:
+    """Without sessions there are no streams to open and no sessions to end."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_post = scope["method"] == "POST"
+        answer = self.app if is_post else Response(status_code=405, headers={"allow": "POST"})
+        await answer(scope, receive, send)

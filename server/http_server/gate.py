@@ -1,0 +1,133 @@
+"""Which hosts and origins are answered: a page of another site must not reach the server through somebody's browser.
+
+A page that points its own name at this server (DNS rebinding) sends that name as `Host`; what other pages send carries
+their `Origin`. Clients that are no browsers send none.
+"""
+
+import ipaddress
+from collections.abc import Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""Of every response that does not say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens. `host`: a name or a numeric address."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs of this machine can connect."""
+        address = self.find_address()
+        return address.is_loopback if address else self.host == "localhost"
+
+    @property
+    def netloc(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def find_address(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+        return parse_address(self.host)
+
+
+def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+class Gate:
+    """Lets requests for known hosts, from no or known origins, in to `app`; `open_paths` for any.
+
+    `hosts`: names, each with its port or for all ports. Without any: the name of the place; for a loopback address the
+    names of this machine, and for all addresses of a machine every numeric one, under which no page can hide.
+    `origins`: other than the host's own, as browsers send them.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        place: Place,
+        *,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
+        open_paths: Collection[str] = (),
+    ) -> None:
+        self.app, self.open_paths = app, open_paths
+        address = place.find_address()
+        is_anywhere = address is not None and address.is_unspecified
+        self.hosts = {host.lower() for host in hosts or ((*LOOPBACK,) if is_anywhere else (place.host,))}
+        if not hosts and place.is_loopback:
+            self.hosts |= {*LOOPBACK}
+        self.takes_numbers = is_anywhere and not hosts
+        self.origins = {origin.lower().rstrip("/") for origin in origins}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refusal = None if scope["path"] in self.open_paths else self.find_refusal(Headers(scope=scope))
+        await (refusal or self.app)(scope, receive, send_guarded)
+
+    def find_refusal(self, headers: Headers) -> JSONResponse | None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self.is_own_host(hosts[0].lower()):
+            return refuse(
+                421, "This server does not answer for that host. COUNTERPOINT_HTTP_HOSTS names those it does."
+            )
+        if len(origins) > 1 or not all(
+            self.is_known_origin(one.lower(), hosts[0].lower()) for one in origins
+        ):
+            return refuse(
+                403, "Pages of that origin may not use this server. COUNTERPOINT_HTTP_ORIGINS names others."
+            )
+        return None
+
+    def is_own_host(self, host: str) -> bool:
+        name = find_host_name(host)
+        return bool(name) and (
+            name in self.hosts
+            or host in self.hosts
+            or (self.takes_numbers and parse_address(name) is not None)
+        )
+
+    def is_known_origin(self, origin: str, host: str) -> bool:
+        """Behind a proxy that ends TLS the scheme is not known here."""
+        return origin in self.origins or origin in (f"http://{host}", f"https://{host}")
+
+
+def find_host_name(host: str) -> str:
+    """The name in a `Host` header, without its port; "" for what is none."""
+    try:
+        found = urlsplit(f"//{host}")
+        has_more = found.path or found.query or found.fragment or "@" in found.netloc
+        name = "" if has_more or found.port == 0 else found.hostname  # `port` raises, too
+    except ValueError:
+        return ""
+    return name or ""
+
+
+def refuse(status: int, text: str) -> JSONResponse:
+    return JSONResponse({"error": text}, status)

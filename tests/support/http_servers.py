@@ -1,0 +1,146 @@
+"""MCP over HTTP on loopback: in the test's own process, and in a child that can be told to end."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import httpx2
+from mcp import Client
+
+from server.compose import open_manager
+from server.engine.debates import DebateManager
+from server.http_server.application import Service
+from server.http_server.connections import BoundedProtocol
+from server.http_server.gate import Place
+from server.http_server.serving import HttpServer, open_listener
+from server.models import Model
+from server.settings import Settings
+
+TIMEOUT = 5.0
+MODERN = "2026-07-28"
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@dataclass
+class Running:
+    """A server that answers. `place`: where."""
+
+    place: Place
+    server: HttpServer
+    manager: DebateManager
+
+    @property
+    def root(self) -> str:
+        return f"http://{self.place.netloc}"
+
+    @property
+    def address(self) -> str:
+        return f"{self.root}/mcp"
+
+    def connect(self, era: str = "auto", **options: Any) -> Client:
+        return Client(self.address, mode=era, **options)
+
+
+@asynccontextmanager
+async def serve_http(
+    database: str,
+    *,
+    models: Mapping[str, Model] | None = None,
+    default: str = "scripted",
+    is_stateless: bool = False,
+    protocol: type[BoundedProtocol] = BoundedProtocol,
+    **settings: Any,
+) -> AsyncIterator[Running]:
+    chosen = Settings(db=database, models=tuple(filter(None, [default])), **settings)
+    async with open_manager(chosen, models, environ={}) as manager:
+        with open_listener(Place("127.0.0.1", 0)) as listener:
+            place = Place("127.0.0.1", listener.getsockname()[1])
+            service = Service(manager, chosen, place, is_stateless=is_stateless)
+            server = HttpServer(service, chosen.drain_seconds, protocol)
+            async with service.run(), anyio.create_task_group() as tasks:
+                tasks.start_soon(server.drain)
+                ended = anyio.Event()
+
+                async def run() -> None:
+                    await server.serve([listener])
+                    ended.set()
+
+                tasks.start_soon(run)
+                yield Running(place, server, manager)
+                server.should_exit = True
+                await ended.wait()
+                tasks.cancel_scope.cancel()
+
+
+def build_request(method: str = "tools/list", **params: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    """(headers, body) of a request of the 2026 era."""
+    headers = {**ACCEPT, "mcp-protocol-version": MODERN, "mcp-method": method}
+    if name := params.get("name") or params.get("uri"):
+        headers["mcp-name"] = name
+    return headers, {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+
+
+async def send(
+    address: str, method: str = "tools/list", headers: Mapping[str, str] | None = None, **params: Any
+) -> httpx2.Response:
+    own, body = build_request(method, **params)
+    async with httpx2.AsyncClient(timeout=TIMEOUT) as client:
+        return await client.post(address, json=body, headers={**own, **(headers or {})})
+
+
+class HttpProcess:
+    """`counterpoint serve --http` in a child process."""
+
+    def __init__(self, database: str, *arguments: str, environ: Mapping[str, str]) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "counterpoint", "serve", "--http", "127.0.0.1:0", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "scripted", **environ},
+        )
+        patience = threading.Timer(60, self.child.kill)
+        patience.daemon = True
+        patience.start()
+        assert self.child.stdout is not None
+        line = self.child.stdout.readline()
+        assert "http://" in line, self.child.communicate()
+        self.address = line.split()[-1]
+        self.root = self.address.removesuffix("/mcp")
+
+    def tell(self, signal_number: int = signal.SIGTERM) -> None:
+        self.child.send_signal(signal_number)
+
+    def end(self) -> tuple[int, str]:
+        """(exit code, stderr), waiting for it."""
+        _, told = self.child.communicate(timeout=20)
+        return self.child.returncode, told
+
+    def kill(self) -> None:
+        self.child.kill()
+        self.child.communicate(timeout=20)
+
+
+def open_raw(place: Place) -> socket.socket:
+    """A connection on which a test says what it likes."""
+    return socket.create_connection((place.host, place.port), timeout=TIMEOUT)
+
+
+def parse_events(text: str) -> list[dict[str, Any]]:
+    """The messages in a stream of server-sent events."""
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
