@@ -140,9 +140,10 @@ class Settings(BaseModel):
     """The model that embeds texts, such as `openai/text-embedding-3-small`: it says whether
     [voters hold alike](debates.md#private-ballots) what they hold. Default: none."""
     concurrency: int = Field(256, ge=1, le=1000)
-    """Maximum of concurrent requests to providers, of all debates together. Default: `256`."""
+    """Maximum of concurrent requests to providers, of all debates of a server together. Default: `256`."""
     provider_concurrency: int = Field(0, ge=0, le=1000)
-    """Maximum of concurrent requests to each provider. Default: `0`, which adapts to what the provider takes."""
+    """Maximum of concurrent requests to each provider, of all servers on the database that run debates now: each has
+    a fair share. Default: `0`, which adapts to what the provider takes."""
     log_level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())
     ] = "WARNING"

@@ -97,7 +97,7 @@ ROOMS: dict[str, str] = {
         "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"
     ),
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
-    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner models.client",
+    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency",
     "engine.debates": (
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
         "engine.runner models.client models.model_servers models.prices models.registry models.windows "

@@ -13,12 +13,14 @@ from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.decide import awaits_client
+from server.engine.database.errors import StorageUnavailableError
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
 from server.engine.database.presence import DatabasePresence
 from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.mirrors import MirrorHolder
 from server.engine.runner import TO_END, Run, Runner, has_reached
 from server.models.client import ClientModel
+from server.models.concurrency import Share
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
 PROGRESS_INTERVAL = 5.0  # seconds between progress reports without news: clients abandon silent requests
@@ -153,10 +155,18 @@ class DebateDriver:
             if not self.runs:
                 self.run_added = anyio.Event()
                 await self.run_added.wait()
+            await self.share_limits()
             await anyio.sleep(HEARTBEAT_INTERVAL)
             scopes = {name: run.lease_scope for name, run in self.runs.items() if run.lease_scope}
             for name in scopes.keys() - await self.leases.renew(scopes):
                 scopes[name].cancel()
+
+    async def share_limits(self) -> None:
+        """Take a fair part of the limits of providers, for which other processes that run debates ask, too."""
+        with suppress(StorageUnavailableError):  # the next heartbeat tries again
+            runners = await self.leases.find_runners()
+            share = Share(runners.index(self.leases.holder), len(runners))
+            self.runner.model_caller.models.set_share(share)
 
     async def wait(
         self, run: Run, seconds: float, on_change: OnChange, *, through_round: float = TO_END

@@ -21,6 +21,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
+from server.engine.database.leases import HOOK_PREFIX
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.hooks.address_policy import Resolver, resolve
@@ -278,4 +279,4 @@ class HookRunner:
 
 def lease_name(hook_name: str, queue_index: int) -> str:
     """The name of a queue's lease. No debate has such an id."""
-    return f"hook {hook_name} {queue_index}"
+    return f"{HOOK_PREFIX}{hook_name} {queue_index}"

@@ -6,11 +6,14 @@ in the same time, which is how a provider shows that it slows down under load. F
 little less in turn (hill climbing on throughput), the more rarely the longer neither is better.
 
 Waiting requests are served in turn by group, so that no debate waits for all of another's round.
+
+Processes that share a database share the limits of providers: each has a part of every limit (`Share`).
 """
 
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import anyio
@@ -30,16 +33,34 @@ COOLDOWNS = 10  # that pass before a limit is tried again whose refusal cost eve
 MAX_REST = 8  # windows between two tries, once tries have brought nothing
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The part of each limit that a process has: the one with this index of so many that are alike."""
+
+    index: int = 0
+    count: int = 1
+
+    def compute_places(self, limit: int) -> int:
+        """At least one. Where there are enough, those of all parts add up to the limit."""
+        return max(limit * (self.index + 1) // self.count - limit * self.index // self.count, 1)
+
+
+WHOLE = Share()
+
+
 class Throughput(NamedTuple):
     places: int = 0
     rate: float = 0.0  # answers a second
 
 
 class ConcurrencyLimit:
-    def __init__(self, fixed: int = 0, now: Callable[[], float] = time.monotonic) -> None:
-        """`fixed`: the limit, or 0 for one that adapts."""
+    def __init__(
+        self, fixed: int = 0, now: Callable[[], float] = time.monotonic, share: Share = WHOLE
+    ) -> None:
+        """`fixed`: the limit, or 0 for one that adapts. `share`: what this process has of it."""
         self.is_adaptive = not fixed
-        self.places = fixed or FIRST_LIMIT
+        self.places = share.compute_places(fixed or FIRST_LIMIT)
+        self._fixed, self._share = fixed, share
         self.in_use = 0
         self.generation = 0  # grows with each cut; a request refused under an older one is of the same burst
         self._now = now
@@ -76,6 +97,19 @@ class ConcurrencyLimit:
                     del self._waiting[group]
             raise
         return self.generation
+
+    def set_share(self, share: Share) -> None:
+        """Have another part of the limit from now on. Requests that are on their way keep their places."""
+        before, self._share = self._share, share
+        if not self.is_adaptive:
+            self.places = share.compute_places(self._fixed)
+            self._serve()
+        elif share.count != before.count:
+            self._best, self._tries_less = (
+                Throughput(),
+                False,
+            )  # it was measured beside fewer processes, or more
+            self._set_places(self.places * before.count / share.count)
 
     def release(self) -> None:
         self.in_use -= 1
@@ -169,7 +203,7 @@ class ConcurrencyLimit:
         if places != self.places and wanted == self.places:
             wanted += 1 if places > self.places else -1
         self._older = self.in_use if wanted < self.places else 0
-        self.places = min(max(wanted, 1), MAX_LIMIT)
+        self.places = min(max(wanted, 1), self._share.compute_places(MAX_LIMIT))
         self._full_answers = 0
         self._begin_window()
         self._serve()

@@ -103,6 +103,7 @@ class ModelRegistry:
         self._prices = prices or PriceTable()
         self._connections = connections or Connections()
         self._guard = guard or Guard()
+        self.set_share = self._guard.set_share
         self._models: dict[str, Model] = {}
         self._embedders: dict[str, GuardedEmbedder] = {}
         self._chaos = chaos

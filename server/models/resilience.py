@@ -27,7 +27,7 @@ from typing import TypeVar
 import anyio
 
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
-from server.models.concurrency import ConcurrencyLimit
+from server.models.concurrency import WHOLE, ConcurrencyLimit, Share
 from server.models.embeddings import Embedder, Embeddings
 
 CONCURRENCY = 256
@@ -62,12 +62,16 @@ class Cooldown:
 
 @dataclass(kw_only=True)
 class Guard:
-    """The limits, cooldowns and clock of a process. `provider_concurrency`: 0 for limits that adapt."""
+    """The limits, cooldowns and clock of a process.
+
+    `provider_concurrency`: 0 for limits that adapt. `share`: what the process has of the limits of providers.
+    """
 
     concurrency: int = CONCURRENCY
     provider_concurrency: int = 0
     now: Clock = time.monotonic
     sleep: Sleep = anyio.sleep
+    share: Share = WHOLE
     _limits: dict[str, ConcurrencyLimit] = field(default_factory=dict)
     _cooldowns: dict[str, Cooldown] = field(default_factory=dict)
 
@@ -75,8 +79,16 @@ class Guard:
         """The places for requests to a provider; to all of them for ""."""
         if provider not in self._limits:
             fixed = self.provider_concurrency if provider else self.concurrency
-            self._limits[provider] = ConcurrencyLimit(fixed, self.now)
+            self._limits[provider] = ConcurrencyLimit(fixed, self.now, self.share if provider else WHOLE)
         return self._limits[provider]
+
+    def set_share(self, share: Share) -> None:
+        """Have another part of each provider's limit from now on."""
+        if share != self.share:
+            self.share = share
+            for provider, limit in self._limits.items():
+                if provider:
+                    limit.set_share(share)
 
     def cooldown(self, provider: str) -> Cooldown:
         return self._cooldowns.setdefault(provider, Cooldown(self.now))

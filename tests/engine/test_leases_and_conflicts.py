@@ -18,8 +18,10 @@ from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import Run, Runner
 from server.models import Model, Request
+from server.models.concurrency import WHOLE, Share
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
+from server.models.resilience import Guard
 from server.research import Research
 from storage.journal import Journal
 from storage.sqlite import SqliteJournal
@@ -193,6 +195,28 @@ async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journ
             snapshot = await manager.step(snapshot.id, wait=60)
 
     assert snapshot.debate.round == 1
+
+
+@pytest.mark.requirement("N14")
+async def test_processes_that_run_debates_share_the_limits_of_providers(journal: Journal) -> None:
+    gates, guards = (Gate(), Gate()), (Guard(), Guard())
+    managers = [
+        DebateManager(journal, ModelRegistry({"mine": gate.model}, guard), configured_models=["mine"])
+        for gate, guard in zip(gates, guards, strict=True)
+    ]
+    with anyio.fail_after(5):
+        async with managers[0] as one:
+            first = await one.start(STEPPED, actor=ACTOR)
+            one.run_to_end(first)
+            await gates[0].first_call.wait()
+            assert guards[0].share == WHOLE
+            async with managers[1] as another:
+                another.run_to_end(await another.start(STEPPED, actor=ACTOR))
+                await gates[1].first_call.wait()
+                while {guard.share for guard in guards} != {Share(0, 2), Share(1, 2)}:
+                    await wait_before_next_poll()
+            while guards[0].share != WHOLE:
+                await wait_before_next_poll()
 
 
 async def test_a_failing_database_costs_no_lease(journal: Journal) -> None:

@@ -18,6 +18,7 @@ from storage.journal import Journal, StorageError
 
 LEASE_SECONDS = 3.0  # until a debate is taken over whose holder hangs, or died on another machine
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals
+HOOK_PREFIX = "hook "  # of the names of leases that are no debate's
 
 
 class LeaseLostError(Exception):
@@ -101,6 +102,12 @@ class Leases:
         with translate_storage_errors():
             leases = await self.journal.active_leases()
         return {name: holder for name, holder in leases.items() if not is_gone(holder)}
+
+    async def find_runners(self) -> list[str]:
+        """The processes that run debates now, this one among them, in the same order for all of them."""
+        holders = await self.find_holders()
+        running = {holder for name, holder in holders.items() if not name.startswith(HOOK_PREFIX)}
+        return sorted(running | {self.holder})
 
     async def release(self, name: str) -> None:
         self.expires_at.pop(name, None)
