@@ -280,6 +280,10 @@ BUILT: dict[str, str] = {
     ),
     "N16": "one-line install for the common clients, MCP bundle, registry manifest",
     "N19": "one page for looking at a debate: self-contained HTML export, counterpoint view, MCP App",
+    "N12": (
+        "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
+        "HTML export"
+    ),
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
@@ -302,9 +306,5 @@ PLANNED: dict[str, str] = {
         "the debate that used it"
     ),
     "D22": "similarity and response caching",
-    "N12": (
-        "MCP App: the debate live inside the chat, with step and intervene buttons; the same page as an "
-        "HTML export"
-    ),
     "N15": "OpenTelemetry spans and metrics for calls, tokens, cost",
 }

@@ -1,6 +1,7 @@
 """The manifest and the suite agree: what is built is carried by tests, and every test carries something."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.requirements import BUILT, PARTLY, PLANNED
 pytestmark = pytest.mark.requirement("M7")
 
 TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 
 
 def marked_ids(tree: ast.AST) -> list[str]:
@@ -54,3 +56,15 @@ def test_what_is_planned_is_carried_by_none() -> None:
 
 def test_no_test_carries_an_id_that_is_none() -> None:
     assert not set(carried()) - set(BUILT) - set(PARTLY) - set(PLANNED)
+
+
+def test_the_page_of_sources_names_each_id_of_theirs_once_with_files_that_are_there() -> None:
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([A-D]\d+) \| [^|]+ \| ([^|]+) \| `([^`]+)` \|$", page, re.MULTILINE)
+
+    assert sorted(name for name, _, _ in rows) == sorted(
+        name for name in {*BUILT, *PARTLY} if name[0] in "ABCD"
+    )
+    for name, places, test in rows:
+        assert all((ROOT / place).is_file() for place in re.findall("`([^`]+)`", places)), name
+        assert name in marked_ids(ast.parse((ROOT / test).read_text(encoding="utf-8"))), name

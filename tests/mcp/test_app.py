@@ -14,7 +14,7 @@ from tests.support.client_calls import call, expect_tool_error
 from tests.support.mcp_debates import read_all_events, run_debate
 from tests.support.servers import OpenClient
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N12", "N19")]
 
 HOST: dict[str, Any] = {"extensions": [advertise(APPS, {"mimeTypes": ["text/html;profile=mcp-app"]})]}
 SHOWN_BESIDE = {"start_debate", "step_round", "get_verdict"}

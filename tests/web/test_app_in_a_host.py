@@ -15,7 +15,7 @@ from tests.support.client_calls import call
 from tests.support.paths import ROOT
 from tests.support.servers import OpenClient
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N19")]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N12", "N19")]
 
 PATIENCE = 5_000  # milliseconds for what a page is expected to show
 HOST = "http://localhost/host"  # a secure context, without a server
