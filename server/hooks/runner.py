@@ -1,12 +1,15 @@
 """Runs the hooks of one process, for as long as its debate manager is open.
 
 Two steps, each of which any process on the database may take. *Scan*: every entry is matched once, in order,
-and the resulting items go into the outbox together with the position reached. *Deliver*: each action of each
+and the resulting items go into the outbox together with the position reached. Of the processes with the same hooks one
+does that, which has a lease for as long as there is something to scan; before a debate goes on, the process that runs
+it scans too, if hooks intervene. What two have scanned is stored once. *Deliver*: each action of each
 hook has a queue, and at most one worker among all processes, which has the lease of the queue. It performs the
 first item and then completes it, and goes on to the next; an item to be tried again holds up those behind it. So
 deliveries keep their order, an interrupted one is repeated, and a slow one delays only its own queue.
 """
 
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +24,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.leases import HOOK_PREFIX
+from server.engine.database.leases import HEARTBEAT_INTERVAL, HOOK_PREFIX
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.hooks.address_policy import Resolver, resolve
@@ -36,7 +39,9 @@ POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and
 SETTLE_SECONDS = 5.0  # that a step of a debate waits for interventions
 SETTLE_POLL_INTERVAL = 0.05  # seconds between checks for interventions made by another process
 SHUTDOWN_SECONDS = 0.5  # for deliveries when the manager closes; the next process does the rest
-DELIVERY_LEASE_SECONDS = 30.0  # the lease of a queue for one delivery, in addition to the webhook's timeout
+HOOK_LEASE_SECONDS = (
+    5.0  # until another process scans or delivers in place of one that died on another machine
+)
 RELEASE_SECONDS = 0.25  # to give a lease up when the process ends during a delivery
 ERROR_PAUSE = 0.5  # seconds
 RETRY_DELAYS = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0)  # seconds; the last one repeats
@@ -101,6 +106,8 @@ class HookRunner:
     intervention_lock: anyio.Lock = field(default_factory=anyio.Lock)
     is_failing: bool = False
     is_registered: bool = True
+    has_turn: bool = False  # to scan
+    asks_again_at: float = 0.0  # for the turn, after another process had it
 
     def now(self) -> float:
         return self.manager.clock().timestamp()
@@ -114,18 +121,29 @@ class HookRunner:
 
     async def run(self) -> None:
         """Poll after every commit and at least every `POLL_INTERVAL`. Raises nothing."""
+        self.manager.start_task(self.maintain_leases)
         while True:
             wakeup = self.wakeup
             if not await self.poll():
                 with anyio.move_on_after(POLL_INTERVAL):
                     await wakeup.wait()
 
-    async def poll(self) -> bool:
-        """Scan new entries and start workers; whether there are more entries."""
+    async def maintain_leases(self) -> None:
+        """Renew the leases of queues with a worker once a heartbeat."""
+        while True:
+            await anyio.sleep(HEARTBEAT_INTERVAL)
+            if names := [lease_name(*queue) for queue in self.active]:
+                await self.manager.leases.renew(names, HOOK_LEASE_SECONDS)
+
+    async def poll(self, *, at_once: bool = False) -> bool:
+        """Scan new entries and start workers; whether there are more entries.
+
+        `at_once`: scan even if that is another process's turn.
+        """
         try:
             async with self.poll_lock:
                 await self.register_again()
-                has_more = await self.scanner.scan()
+                has_more = (at_once or await self.takes_turn()) and await self.scanner.scan()
                 await self.start_due_workers()
         except (StorageError, StorageUnavailableError):  # the journal logs it; the next poll tries again
             return False
@@ -137,10 +155,22 @@ class HookRunner:
         self.is_failing = False
         return has_more
 
+    async def takes_turn(self) -> bool:
+        """Whether there is something to scan, and this process is to do it."""
+        if anyio.current_time() < self.asks_again_at or not await self.scanner.has_news():
+            return False
+        had_turn, leases = self.has_turn, self.manager.leases
+        self.has_turn = await leases.keep(name_scan(self.config), HOOK_LEASE_SECONDS)
+        if not (had_turn and self.has_turn):
+            await self.scanner.catch_up()
+        if not self.has_turn:
+            self.asks_again_at = anyio.current_time() + POLL_INTERVAL
+        return self.has_turn
+
     async def settle(self, debate_id: str) -> None:
         """Wait until the hooks have intervened for what is recorded of a debate, `SETTLE_SECONDS` at most."""
         with anyio.move_on_after(SETTLE_SECONDS):
-            while await self.poll():
+            while await self.poll(at_once=True):
                 pass
             while await self.is_intervening(debate_id):
                 wakeup = self.wakeup
@@ -165,17 +195,19 @@ class HookRunner:
     async def register_again(self) -> None:
         if not self.is_registered:
             self.past.clear()
+            self.has_turn, self.asks_again_at = False, 0.0
             await self.scanner.register()
             self.is_registered = True
 
     async def finish(self) -> None:
-        """Scan the last entries and wait for the workers."""
+        """Scan the last entries and wait for the workers. Another process may scan from then on."""
         has_more = True
         while has_more or self.active:
             wakeup = self.wakeup
             has_more = await self.poll()
             if not has_more and self.active:
                 await wakeup.wait()
+        await self.manager.leases.release(name_scan(self.config))
 
     async def drop_overdue(self) -> None:
         if count := await self.outbox.delete_overdue(self.now() - self.config.max_age_hours * 3600):
@@ -195,9 +227,8 @@ class HookRunner:
 
     async def run_worker(self, hook: Hook, index: int) -> None:
         action, leases, lease = hook.do[index], self.manager.leases, lease_name(hook.name, index)
-        seconds = DELIVERY_LEASE_SECONDS + (action.webhook.timeout if action.webhook else 0)
         try:
-            while await leases.acquire(lease, seconds):
+            while await leases.acquire(lease, HOOK_LEASE_SECONDS):
                 item = await self.outbox.first_due(hook.name, index, self.now())
                 if item is None:
                     break
@@ -280,3 +311,9 @@ class HookRunner:
 def lease_name(hook_name: str, queue_index: int) -> str:
     """The name of a queue's lease. No debate has such an id."""
     return f"{HOOK_PREFIX}{hook_name} {queue_index}"
+
+
+def name_scan(config: HooksConfig) -> str:
+    """The name of the lease of who scans for these hooks. No queue has it."""
+    hooks = "".join(hook.model_dump_json() for hook in config.hooks)
+    return f"{HOOK_PREFIX}* {hashlib.sha256(hooks.encode()).hexdigest()[:16]}"

@@ -74,6 +74,17 @@ class EntryScanner:
         self.start_positions = {name: mark.start for name, mark in marks.items()}
         self.position = self.saved_position = min(mark.position for mark in marks.values())
 
+    async def has_news(self) -> bool:
+        """Whether there is something to scan, or a position to store. Cheap enough for polling."""
+        is_stored = self.position == self.saved_position
+        return not is_stored or bool(await self.outbox.entries_after(self.position, limit=1))
+
+    async def catch_up(self) -> None:
+        """Go on behind what other processes have scanned."""
+        marks = [await self.outbox.register(hook.name) for hook in self.config.hooks]
+        self.saved_position = min(mark.position for mark in marks)
+        self.position = max(self.position, self.saved_position)
+
     async def scan(self) -> bool:
         """Scan the next entries; whether there are more."""
         references = await self.outbox.entries_after(self.position, limit=MAX_ENTRIES_PER_SCAN)

@@ -55,7 +55,8 @@ class PostgresOutbox:
         self._db = database
 
     async def register(self, reader: str) -> ReaderPosition:
-        [(since, position)] = await self._db.write(REGISTER_READER, reader)
+        known = await self._db.fetch("select since, position from reader where name = $1", reader)
+        [(since, position)] = known or await self._db.write(REGISTER_READER, reader)
         return ReaderPosition(since, position)
 
     async def find_readers(self) -> Mapping[str, ReaderPosition]:

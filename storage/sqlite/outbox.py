@@ -44,7 +44,8 @@ class SqliteOutbox:
         self._db = database
 
     async def register(self, reader: str) -> ReaderPosition:
-        [(since, position)] = await self._db.writer.fetch_all(REGISTER_READER, reader)
+        known = await self._db.reader.fetch_all("select since, position from reader where name = ?", reader)
+        [(since, position)] = known or await self._db.writer.fetch_all(REGISTER_READER, reader)
         return ReaderPosition(since, position)
 
     async def find_readers(self) -> Mapping[str, ReaderPosition]:

@@ -79,6 +79,11 @@ class Leases:
                     return False
                 await self.journal.release_lease(name, holder)
 
+    async def keep(self, name: str, seconds: float = LEASE_SECONDS) -> bool:
+        """As `acquire`. A lease that this process has is renewed only when half of its time is over."""
+        left = self.expires_at.get(name, 0.0) - self.clock().timestamp()
+        return left > seconds / 2 or await self.acquire(name, seconds)
+
     async def has_lease(self, debate_id: str) -> bool:
         """Whether this process still has the lease. Reads the database only after the lease has expired.
 
@@ -87,14 +92,14 @@ class Leases:
         is_valid = self.clock().timestamp() < self.expires_at.get(debate_id, 0.0)
         return is_valid or debate_id in await self.renew([debate_id])
 
-    async def renew(self, debate_ids: Collection[str]) -> set[str]:
+    async def renew(self, names: Collection[str], seconds: float = LEASE_SECONDS) -> set[str]:
         """Renew these leases; returns those that this process still has."""
         asked_at = self.clock().timestamp()
         try:
-            held = await self.journal.renew_leases(self.holder, debate_ids, seconds=LEASE_SECONDS)
+            held = await self.journal.renew_leases(self.holder, names, seconds=seconds)
         except StorageError:  # the journal logs it; the next heartbeat tries again
-            return set(debate_ids)
-        self.expires_at |= dict.fromkeys(held, asked_at + LEASE_SECONDS)
+            return set(names)
+        self.expires_at |= dict.fromkeys(held, asked_at + seconds)
         return held
 
     async def find_holders(self) -> dict[str, str]:
