@@ -1,12 +1,14 @@
 """The hash chain of a stream: links appends to it, and verifies what was stored or exported. Pure."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from storage import LOCAL_OWNER
+from storage.canonical import encode_canonical, genesis_hash, link_hash
 from storage.deletion import Tombstone
 from storage.journal import (
     ConflictError,
@@ -18,9 +20,6 @@ from storage.journal import (
     OpeningKey,
     Seal,
     StreamSummary,
-    encode_canonical,
-    genesis_hash,
-    link_hash,
 )
 from storage.summaries import NOT_RESERVED, ReservationColumns, SummaryColumns, encode_summary
 
@@ -41,6 +40,7 @@ class Row(NamedTuple):
     previous: bytes  # the head before it
     head: bytes
     at: str
+    owner: str | None = None  # whose stream it becomes with its first entry
     title: str | None = None
     status: str | None = None
     details: str | None = None
@@ -88,7 +88,7 @@ def build_rows(
     """The rows of entries that follow a head, linked to it."""
     links = pairwise(accumulate(texts, link_hash, initial=head.digest))
     rows = [
-        Row(stream, seq, text.decode(), previous, digest, at)
+        Row(stream, seq, text.decode(), previous, digest, at, summary[0])
         for seq, (text, at, (previous, digest)) in enumerate(
             zip(texts, times, links, strict=True), start=head.seq + 1
         )
@@ -230,6 +230,8 @@ def encode_tombstone(tombstone: Tombstone) -> bytes:
     body: dict[str, Any] = {"kind": "deleted", "seq": tombstone.seq, "head": tombstone.head}
     if tombstone.texts:
         body["texts"] = dict(tombstone.texts)
+    if tombstone.owner != LOCAL_OWNER:
+        body["owner"] = tombstone.owner
     return encode_canonical(0, tombstone.at, tombstone.actor, body)
 
 
@@ -241,10 +243,20 @@ def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
         if record["seq"] == 0 and body["kind"] == "deleted":
             texts = {str(name): str(text) for name, text in body.get("texts", {}).items()}
             head, at, actor = str(body["head"]), str(record["at"]), str(record["actor"])
-            return Tombstone(stream, int(body["seq"]), head, at, actor, texts)
+            owner = str(body.get("owner", LOCAL_OWNER))
+            return Tombstone(stream, int(body["seq"]), head, at, actor, texts, owner)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
     return None
+
+
+def parse_owners(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
+    """(stream, owner) from (stream, its owner, the entry that stands in its place), of which one is null."""
+    for stream, owner, text in rows:
+        if text is None:
+            yield stream, owner
+        elif tombstone := parse_tombstone(stream, text):
+            yield stream, tombstone.owner
 
 
 def require_no_tombstone(stream: str, texts: Iterable[str | bytes]) -> None:

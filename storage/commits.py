@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 
+from storage.canonical import encode_canonical
 from storage.chain import Append, Batch, Head, link_appends
 from storage.journal import (
     ConflictError,
@@ -20,7 +21,6 @@ from storage.journal import (
     Seal,
     StorageError,
     StreamSummary,
-    encode_canonical,
 )
 from storage.summaries import encode_reservation, encode_summary
 

@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from storage import LOCAL_OWNER
+
 if TYPE_CHECKING:
     from storage.journal import StreamSummary
 
@@ -18,6 +20,7 @@ class Tombstone:
     at: str  # UTC, ISO 8601 with milliseconds, "Z"
     actor: str
     texts: Mapping[str, str] = field(default_factory=dict)  # that were kept beside it, and stay, by name
+    owner: str = LOCAL_OWNER  # whose it was: nobody else is told that there was one
 
 
 class Deletion(Protocol):

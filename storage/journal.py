@@ -8,16 +8,12 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
-from storage.canonical import encode_json
+from storage import LOCAL_OWNER
 from storage.deletion import Deletion, Tombstone
 from storage.ledger import Ledger, LedgerRow
 from storage.outbox import Outbox
-
-CHAIN_TAG = b"counterpoint/entry/1\n"
-"""Part of every hash: identifies the algorithm, so that a later one gives different hashes."""
 
 
 class StorageError(Exception):
@@ -92,6 +88,19 @@ class Amount(NamedTuple):
         return Amount(self.requests + other.requests, self.cost + other.cost)
 
 
+class Spending(NamedTuple):
+    spent: Amount = Amount()
+    reserved: Amount = Amount()  # for requests that are on their way
+
+
+class StreamHead(NamedTuple):
+    """The last entry of a stream, and whose stream it is; (0, "", "") for an unknown or deleted one."""
+
+    seq: int = 0
+    hash: str = ""
+    owner: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class StreamSummary:
     """The data of a stream for lists, searches and sums. An append replaces all of it but the words, or none."""
@@ -103,6 +112,7 @@ class StreamSummary:
     spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
     is_final: bool = False  # no later append changes the status
     judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
+    owner: str = LOCAL_OWNER  # whose stream it becomes with its first entries, for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,22 +150,11 @@ Seal = Callable[[str, int, bytes], str]
 """What is kept beside the head of a stream, made from its name, the number of the last entry and its hash."""
 
 
-def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:
-    """The bytes of an entry that are stored and hashed: canonical JSON (RFC 8785)."""
-    return encode_json({"seq": seq, "at": at, "actor": actor, "body": dict(body)})
-
-
-def genesis_hash(stream: str) -> bytes:
-    """The previous hash of a first entry; depends on the stream's name."""
-    return sha256(CHAIN_TAG + stream.encode()).digest()
-
-
-def link_hash(previous: bytes, entry_bytes: bytes) -> bytes:
-    return sha256(CHAIN_TAG + previous + entry_bytes).digest()
-
-
 class Journal(Ledger, Deletion, Protocol):
     """Every method may raise StorageError.
+
+    A stream has an owner, who is not part of its chain. Methods with an `owner` tell of that owner's streams only, as
+    if there were no others; None: of all. Others do not ask: who serves several owners looks at `head` first.
 
     For `now` (Unix time) None is the clock of the database: the clocks of the processes that share it differ. A file
     has none, and takes that of the process.
@@ -244,8 +243,11 @@ class Journal(Ledger, Deletion, Protocol):
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         """As `read`, with the seal of the head; "" for none."""
 
-    async def head(self, stream: str) -> tuple[int, str]:
-        """(number, hash) of the last entry; (0, "") for an unknown or deleted stream. Cheap enough for polling."""
+    async def head(self, stream: str) -> StreamHead:
+        """The last entry, and whose stream it is. Cheap enough for polling."""
+
+    async def find_owners(self, streams: Collection[str]) -> Mapping[str, str]:
+        """Whose each of these streams is, or was before it was deleted; unknown ones are left out."""
 
     async def set_seal(self, stream: str, seq: int, seal: str) -> bool:
         """Seal a head, if it still has this number. Returns whether it has."""
@@ -273,6 +275,7 @@ class Journal(Ledger, Deletion, Protocol):
         inside: bool = False,
         before: int = 0,
         limit: int = 20,
+        owner: str | None = None,
     ) -> list[StreamListing]:
         """Streams that match every word of the query (the last word as a prefix), newest first.
 
@@ -282,7 +285,7 @@ class Journal(Ledger, Deletion, Protocol):
         if `inside`, and otherwise not. `before` is the `number` of the last stream seen; 0 starts at the newest.
         """
 
-    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
+    async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         """Streams whose name begins with the prefix, by name."""
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
@@ -315,15 +318,17 @@ class Journal(Ledger, Deletion, Protocol):
     ) -> set[str]:
         """Extend the leases this process still has on these streams. Returns the streams it holds."""
 
-    async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
+    async def active_leases(self, *, now: float | None = None, owner: str | None = None) -> Mapping[str, str]:
         """{stream: holder} of the leases that are valid at that time."""
 
     async def release_lease(self, stream: str, holder: str) -> None: ...
 
     # What all streams spend together: reservations end with the lease that they belong to.
 
-    async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
-        """(what was spent on a day, what is reserved by the leases that are valid now) in all streams."""
+    async def find_spending(
+        self, day: str, *, now: float | None = None, owner: str | None = None
+    ) -> Spending:
+        """What was spent on a day, and what the leases reserve that are valid now. Cheap, however many streams."""
 
     async def reserve(
         self,
@@ -331,13 +336,13 @@ class Journal(Ledger, Deletion, Protocol):
         holder: str,
         *,
         day: str,
-        grant: Callable[[Amount, Amount], Amount],
+        grant: Callable[[Spending, Spending], Amount],
         now: float | None = None,
     ) -> bool:
-        """Add what `grant(spent, reserved)` returns to the reservation of a lease, in one transaction.
+        """Add what `grant(of all, of this stream's owner)` returns to the reservation of a lease, in one transaction.
 
-        Its arguments are those of `find_spending`; no other process reserves meanwhile. False, without a grant,
-        if the holder does not have the lease.
+        Its arguments are as of `find_spending`; no other process reserves meanwhile. False, without a grant, if the
+        holder does not have the lease.
         """
 
     async def settle(self, stream: str, reserved: Reservation) -> None:
@@ -355,7 +360,7 @@ class Journal(Ledger, Deletion, Protocol):
         """What is stored of a stream for lists and sums, without words; empty where it is missing or unreadable."""
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        """Replace all of it, days included, and add its words; False if the stream is not at this version now."""
+        """Replace all of it but its owner, and add its words; False if the stream is not at this version now."""
 
     def split_words(self, summary: StreamSummary) -> frozenset[str]:
         """The words by which the search index has a stream with this summary."""
@@ -374,12 +379,14 @@ class Journal(Ledger, Deletion, Protocol):
         """Empty the search index, so that `rewrite_summary` can fill it again."""
 
     async def find_wrong_days(self) -> list[str]:
-        """The days whose sum over all streams is not what their own sums add up to."""
+        """The days with a sum, of all streams or of an owner's, that is not what their own sums add up to."""
 
     async def rewrite_days(self, days: Collection[str]) -> None:
         """Add them up again."""
 
-    async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
+    async def find_unchanged(
+        self, statuses: Collection[str], before: str, *, owner: str | None = None
+    ) -> list[str]:
         """Streams with one of these statuses whose last entry is from before that time (ISO 8601), oldest first."""
 
     async def close(self) -> None: ...

@@ -1,7 +1,8 @@
 """The ledger: judgments of items whose right answer is known, imported or of debates whose outcome was recorded.
 
 Rows of debates are a projection: they are written with the entries they follow from (`StreamSummary.judgments`), and
-can be written again. Imported rows belong to no stream. Each has a few numbers that can be summed without reading it.
+can be written again. Imported rows belong to no stream. Each has an owner, that of its stream or who imported it, and a
+few numbers that can be summed without reading it. Methods with an `owner` tell only of that owner's rows; None: of all.
 """
 
 import json
@@ -9,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from storage import LOCAL_OWNER
 from storage.canonical import encode_json
 
 NO_STREAM = ""
@@ -28,6 +30,7 @@ class LedgerRow:
     percent: int | None = None  # belief in the side held likeliest; None where there is none
     likeliest_right: int = 0
     stream: str = NO_STREAM
+    owner: str = LOCAL_OWNER  # of a row that is written: what `change_judgments`, or the stream, says
 
 
 class JudgeSums(NamedTuple):
@@ -49,8 +52,10 @@ class BeliefSums(NamedTuple):
 
 
 class Ledger(Protocol):
-    async def change_judgments(self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]]) -> None:
-        """Write what `change` makes of the imported rows that are there, in one transaction.
+    async def change_judgments(
+        self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]], *, owner: str = LOCAL_OWNER
+    ) -> None:
+        """Write what `change` makes of the rows that this owner has imported, in one transaction.
 
         What it returns is added, or takes the place of the row of the same item and judge. No other process changes
         them meanwhile.
@@ -58,16 +63,16 @@ class Ledger(Protocol):
         Raises StorageError: the database cannot be written.
         """
 
-    async def read_judgments(self) -> list[LedgerRow]:
-        """Every row, by stream, item and judge."""
+    async def read_judgments(self, *, owner: str | None = None) -> list[LedgerRow]:
+        """Every row, by owner, stream, item and judge."""
 
-    async def read_ledger_position(self) -> int:
-        """The number of the last row written, removed ones included; 0 for an empty ledger. Cheap."""
+    async def read_ledger_position(self, *, owner: str | None = None) -> int:
+        """The number of the last row written, of those that are there; 0 for an empty ledger. Cheap."""
 
-    async def sum_judges(self, judges: Collection[str]) -> list[JudgeSums]:
+    async def sum_judges(self, judges: Collection[str], *, owner: str | None = None) -> list[JudgeSums]:
         """The counts of these judges, as far as they have rows, by name: one query for any number."""
 
-    async def sum_beliefs(self) -> tuple[int, list[BeliefSums]]:
+    async def sum_beliefs(self, *, owner: str | None = None) -> tuple[int, list[BeliefSums]]:
         """(items with a belief, the sums by judge and percentage)."""
 
 
@@ -87,8 +92,8 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
 
 
 def parse_judgment(row: Sequence[Any]) -> LedgerRow:
-    """`row`: stream, item, judge, body, asked, consistent, right, percent, whether the likeliest was right."""
-    stream, item, judge, body, asked, consistent, right, percent, likeliest_right = row
+    """`row`: owner, stream, item, judge, body, asked, consistent, right, percent, whether the likeliest was right."""
+    owner, stream, item, judge, body, asked, consistent, right, percent, likeliest_right = row
     return LedgerRow(
-        item, judge, json.loads(body), asked, consistent, right, percent, likeliest_right, stream
+        item, judge, json.loads(body), asked, consistent, right, percent, likeliest_right, stream, owner
     )

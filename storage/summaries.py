@@ -4,17 +4,19 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
+from hashlib import sha256
 from typing import Any
 
+from storage import LOCAL_OWNER
 from storage.canonical import encode_json
-from storage.journal import Amount, Reservation, StreamListing, StreamSummary
+from storage.journal import Amount, Reservation, Spending, StreamListing, StreamSummary
 from storage.ledger import encode_judgments
 
-SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None, str | None]
-"""(title, status, details as JSON, words to add to the search index, spending and judgments as JSON); None changes
-nothing."""
+SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None, str | None, str | None]
+"""(owner, title, status, details as JSON, words to add to the search index, spending and judgments as JSON); None
+changes nothing."""
 
-UNCHANGED: SummaryColumns = (None, None, None, None, None, None)
+UNCHANGED: SummaryColumns = (None, None, None, None, None, None, None)
 
 FINAL_MARK = "\ue000"
 """A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
@@ -23,6 +25,9 @@ MAX_STREAM_NUMBER = 2**63 - 1  # what the databases can hold
 
 LAST_CHARACTER = "\U0010ffff"
 """Texts with a prefix are those from the prefix to the prefix with this: a range, which an index can answer."""
+
+OWNER_MARK = "\ue001"
+"""Likewise: it is a stream of another than the local owner. Followed by a digest of the owner, it is theirs."""
 
 ReservationColumns = tuple[str | None, int | None, str | None]
 """(holder, requests, cost); None keeps the stored value."""
@@ -34,24 +39,50 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
     """Raises ValueError for invalid JSON or Unicode."""
     if summary is None:
         return UNCHANGED
-    for text in (summary.title, summary.status, summary.search_text):
+    for text in (summary.owner, summary.title, summary.status, summary.search_text):
         text.encode()
     details = encode_json(dict(summary.details)).decode()
     spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
     judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
     words = encode_words(summary) or None
-    return summary.title, summary.status, details, words, json.dumps(spending), judgments
+    title, status = summary.title, summary.status
+    return summary.owner, title, status, details, words, json.dumps(spending), judgments
 
 
 def encode_words(summary: StreamSummary) -> str:
-    """The text for the search index: its own words, and marks if the status is final."""
-    text = summary.search_text.replace(FINAL_MARK, " ")  # nobody writes marks but this function
-    return f"{text} {FINAL_MARK} {mark_status(summary.status)}" if summary.is_final else text
+    """The text for the search index: its own words, and marks of a final status and of an owner who is not local."""
+    text = remove_marks(summary.search_text)  # nobody writes marks but this function
+    if summary.is_final:
+        text += f" {FINAL_MARK} {mark_status(summary.status)}"
+    if summary.owner != LOCAL_OWNER:
+        text += f" {OWNER_MARK} {mark_owner(summary.owner)}"
+    return text
+
+
+def remove_marks(text: str) -> str:
+    return text.replace(FINAL_MARK, " ").replace(OWNER_MARK, " ")
+
+
+def list_marks(status: str, owner: str | None, *, is_final: bool) -> tuple[list[str], list[str]]:
+    """The marks that the streams of a search have, and those that they do not have.
+
+    Whoever has few streams is not to wait for a search through those of all others.
+    """
+    wanted = [mark_status(status)] if status and is_final else []
+    unwanted = [FINAL_MARK] if status and not is_final else []
+    if owner == LOCAL_OWNER:
+        return wanted, [*unwanted, OWNER_MARK]
+    return ([*wanted, mark_owner(owner)] if owner else wanted), unwanted
 
 
 def mark_status(status: str) -> str:
     """The word that stands for a final status in the search index."""
     return FINAL_MARK + status.encode().hex()
+
+
+def mark_owner(owner: str) -> str:
+    """The word that stands for an owner in the search index."""
+    return OWNER_MARK + sha256(owner.encode()).hexdigest()[:16]
 
 
 def encode_reservation(reserved: Reservation | None) -> ReservationColumns:
@@ -93,9 +124,13 @@ def parse_amount(requests: int, cost: str) -> Amount:
     return Amount(requests)
 
 
-def sum_spending(rows: Iterable[Any]) -> tuple[Amount, Amount]:
-    """(spent, reserved)."""
-    sums = {"spent": Amount(), "reserved": Amount()}
-    for kind, requests, cost in rows:
-        sums[kind] = sums[kind].plus(parse_amount(requests, cost))
-    return sums["spent"], sums["reserved"]
+def sum_spending(rows: Iterable[Any], owner: str | None) -> tuple[Spending, Spending]:
+    """(of all, of this owner). `rows`: (kind, owner, requests, cost); what was spent by all has no owner."""
+    whole, own = {"spent": Amount(), "reserved": Amount()}, {"spent": Amount(), "reserved": Amount()}
+    for kind, whose, requests, cost in rows:
+        amount = parse_amount(requests, cost)
+        if kind == "reserved" or not whose:
+            whole[kind] = whole[kind].plus(amount)
+        if whose == owner:
+            own[kind] = own[kind].plus(amount)
+    return Spending(**whole), Spending(**own)

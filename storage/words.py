@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from storage.summaries import FINAL_MARK
+from storage.summaries import remove_marks
 
 MAX_QUERY_LENGTH = 4_000  # characters
 MAX_QUERY_WORDS = 32
@@ -38,7 +38,7 @@ class Tokenizer:
 
     def split_query(self, query: str) -> list[str]:
         """Its words, as many as count; the last one stands for all that begin so."""
-        return self.split(query[:MAX_QUERY_LENGTH].replace(FINAL_MARK, " "))[:MAX_QUERY_WORDS]
+        return self.split(remove_marks(query[:MAX_QUERY_LENGTH]))[:MAX_QUERY_WORDS]
 
     def close(self) -> None:
         if self._db:

@@ -28,8 +28,8 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.state import StoredDebate, build_state, status_reason, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
+from storage.canonical import encode_canonical
 from storage.chain import verify_chain
-from storage.journal import encode_canonical
 from tests.support.golden_debates import JOURNALS as WRITTEN
 from tests.support.golden_debates import render_journal
 from tests.support.paths import GOLDEN

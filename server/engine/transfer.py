@@ -84,9 +84,7 @@ async def export_debate(manager: DebateManager, debate_id: str) -> dict[str, Any
     """The content of the file. Raises as `DebateManager.load`."""
     snapshot = await manager.load(debate_id)
     receipt = await find_receipt(manager, snapshot)
-    # As they are stored: a later release writes more fields, and the hashes cover them.
-    with translate_storage_errors():
-        entries = (await manager.store.journal.read(debate_id))[: snapshot.debate.version]
+    entries = await manager.store.read_entries(snapshot)
     return build_export(snapshot, entries, receipt.envelope)
 
 

@@ -16,6 +16,7 @@ from server.engine.database.errors import (
 )
 from server.engine.database.store import DebateSnapshot, build_whole_summary
 from server.engine.debates import DebateManager
+from storage import LOCAL_OWNER
 from storage.addresses import is_address
 from storage.journal import Journal, StorageError, StreamSummary
 
@@ -154,6 +155,8 @@ def find_differences(expected: StreamSummary, stored: StreamSummary) -> list[str
     wrong = ["the heading"] if heading != (stored.title, stored.status, stored.details) else []
     if dict(expected.spending) != dict(stored.spending):
         wrong.append("the sums")
-    if list(expected.judgments or ()) != [replace(row, stream="") for row in stored.judgments or ()]:
+    if list(expected.judgments or ()) != [
+        replace(row, stream="", owner=LOCAL_OWNER) for row in stored.judgments or ()
+    ]:
         wrong.append("the ledger")
     return wrong

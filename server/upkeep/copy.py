@@ -4,6 +4,7 @@ Entries, seals and receipts are copied as they are, so that chains and receipts 
 goes on in the copy. Whatever is there already is not written again.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
@@ -18,7 +19,7 @@ from storage.journal import (
     Journal,
     StreamSummary,
 )
-from storage.ledger import NO_STREAM
+from storage.ledger import NO_STREAM, LedgerRow
 
 
 @dataclass
@@ -53,7 +54,7 @@ async def copy_debates(source: DebateManager, target: Journal) -> CopyResult:
                 continue
             result.copied_entries += added
             result.copied_debates += bool(added)
-            if await target.head(debate_id) != await journal.head(debate_id):
+            if (await target.head(debate_id))[:2] != (await journal.head(debate_id))[:2]:
                 result.problems.append(Problem(debate_id, "its last entry is not the same in both databases"))
         await copy_imported_judgments(journal, target)
     return result
@@ -63,9 +64,10 @@ async def copy_debate(source: DebateManager, target: Journal, debate_id: str) ->
     """Returns the number of entries written. Raises StorageError."""
     journal = source.store.journal
     added = 0
-    if await journal.head(debate_id) != await target.head(debate_id):
+    head = await journal.head(debate_id)
+    if head[:2] != (await target.head(debate_id))[:2]:
         entries, seal = await journal.read_sealed(debate_id)
-        summary = await build_copied_summary(source, debate_id, entries, seal)
+        summary = await build_copied_summary(source, debate_id, entries, seal, head.owner)
         added = await target.restore(debate_id, entries, summary, seal=seal)
     for name, text in (await journal.read_texts(debate_id)).items():
         if not await target.find_text(debate_id, name):
@@ -74,18 +76,25 @@ async def copy_debate(source: DebateManager, target: Journal, debate_id: str) ->
 
 
 async def build_copied_summary(
-    source: DebateManager, debate_id: str, entries: list[Entry], seal: str
+    source: DebateManager, debate_id: str, entries: list[Entry], seal: str, owner: str
 ) -> StreamSummary:
     """What follows from the entries; of a debate that this release cannot read, what is stored."""
     try:
-        return build_whole_summary(source.store.build_snapshot(debate_id, entries, seal))
+        return build_whole_summary(source.store.build_snapshot(debate_id, entries, seal, owner))
     except StorageUnavailableError:
         return await source.store.journal.read_summary(debate_id)
 
 
 async def copy_imported_judgments(source: Journal, target: Journal) -> None:
-    there = {(row.item, row.judge): row for row in await target.read_judgments() if row.stream == NO_STREAM}
-    rows = [row for row in await source.read_judgments() if row.stream == NO_STREAM]
-    missing = [row for row in rows if there.get((row.item, row.judge)) != row]
-    if missing:
-        await target.change_judgments(lambda _stored: missing)
+    """Each owner's to the same owner."""
+    there = {
+        (row.owner, row.item, row.judge): row
+        for row in await target.read_judgments()
+        if row.stream == NO_STREAM
+    }
+    missing = defaultdict[str, list[LedgerRow]](list)
+    for row in await source.read_judgments():
+        if row.stream == NO_STREAM and there.get((row.owner, row.item, row.judge)) != row:
+            missing[row.owner].append(row)
+    for owner, rows in missing.items():
+        await target.change_judgments(lambda _stored, rows=rows: rows, owner=owner)  # type: ignore[misc]

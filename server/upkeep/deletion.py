@@ -59,7 +59,7 @@ async def remove_debate(
             keep=(RECEIPT,),
             keep_judgments=keep_judgments,
         )
-    store.forget(debate_id)
+    store.recent.forget(debate_id)
     if tombstone is None:
         return []
     mirrors: list[Tombstone] = []

@@ -109,7 +109,7 @@ class Pruning:
         if debate_id in self.holders:
             return "somebody works on it"
         with translate_storage_errors():
-            seq, _ = await journal.head(debate_id)
+            seq, *_ = await journal.head(debate_id)
             mirrored = str((await journal.read_summary(debate_id)).details.get("mirror_of") or "")
             if mirrored and mirrored not in self.result.debate_ids and (await journal.head(mirrored))[0]:
                 return f"it is the mirror of {mirrored}, which stays"

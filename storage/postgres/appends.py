@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from storage import LOCAL_OWNER
 from storage.chain import Batch, Row
 from storage.postgres.pool import Session, transpose
 from storage.words import Tokenizer
@@ -15,7 +16,7 @@ from storage.words import Tokenizer
 MAX_WORD_LENGTH = 500
 """Characters of a word that count: an entry of an index has less than a third of a page."""
 
-STREAM_COLUMNS = 11
+STREAM_COLUMNS = 12
 
 # The position of a batch is null, and nothing is written, unless every stream in it has the head that it builds on.
 # Counting what is to be written before it makes the position the last lock.
@@ -23,17 +24,17 @@ APPEND = """
 with change as (
     select * from unnest(
         $1::text[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[],
-        $9::text[], $10::text[], $11::text[]
-    ) as c (name, after, previous, seq, head, opened_at, changed_at, title, status, details, seal)
+        $9::text[], $10::text[], $11::text[], $12::text[]
+    ) as c (name, after, previous, seq, head, opened_at, changed_at, title, status, details, seal, owner)
 ), opened as (
-    insert into stream (name, seq, head, opened_at, changed_at, title, status, details, seal)
+    insert into stream (name, seq, head, opened_at, changed_at, title, status, details, seal, owner)
     select name, seq, head, opened_at, changed_at, coalesce(title, ''), coalesce(status, ''),
-        coalesce(details, '{}'), seal
+        coalesce(details, '{}'), seal, coalesce(owner, 'local')
     from change
     where after = 0 and not exists (select 1 from journal where journal.stream = change.name and journal.seq = 0)
     order by name
     on conflict (name) do nothing
-    returning number, name
+    returning number, name, owner
 ), moved as (
     update stream set seq = change.seq, head = change.head, changed_at = change.changed_at,
         title = coalesce(change.title, stream.title), status = coalesce(change.status, stream.status),
@@ -41,24 +42,24 @@ with change as (
     from change
     where change.after > 0 and stream.name = change.name and stream.seq = change.after
         and stream.head = change.previous
-    returning stream.number, stream.name
+    returning stream.number, stream.name, stream.owner
 ), written as materialized (
-    select number, name from opened union all select number, name from moved
+    select number, name, owner from opened union all select number, name, owner from moved
 ), added as (
     insert into word (number, word)
     select written.number, given.word
-    from unnest($12::text[], $13::text[]) as given (name, word) join written on written.name = given.name
+    from unnest($13::text[], $14::text[]) as given (name, word) join written on written.name = given.name
     on conflict do nothing
     returning 1
 ), given_day as materialized (
-    select given.stream, given.day, given.calls, given.cost,
+    select given.stream, given.day, given.calls, given.cost, written.owner,
         given.calls - coalesce(spending.calls, 0) as more_calls, given.cost - coalesce(spending.cost, 0) as more_cost
-    from unnest($14::text[], $15::text[], $16::bigint[], $17::numeric[]) as given (stream, day, calls, cost)
+    from unnest($15::text[], $16::text[], $17::bigint[], $18::numeric[]) as given (stream, day, calls, cost)
         join written on written.name = given.stream
         left join spending on spending.stream = given.stream and spending.day = given.day
 ), spent as (
-    insert into spending (stream, day, calls, cost)
-    select stream, day, calls, cost from given_day where more_calls <> 0 or more_cost <> 0
+    insert into spending (stream, day, calls, cost, owner)
+    select stream, day, calls, cost, owner from given_day where more_calls <> 0 or more_cost <> 0
     on conflict (stream, day) do update set calls = excluded.calls, cost = excluded.cost
 ), summed as (
     insert into daily_spending (day, calls, cost)
@@ -67,24 +68,32 @@ with change as (
     on conflict (day) do update
     set calls = daily_spending.calls + excluded.calls, cost = daily_spending.cost + excluded.cost
     returning 1
+), summed_by_owner as (
+    insert into owner_spending (day, owner, calls, cost)
+    select day, owner, sum(more_calls), sum(more_cost) from given_day group by day, owner
+    having bool_or(more_calls <> 0 or more_cost <> 0) order by day, owner
+    on conflict (day, owner) do update
+    set calls = owner_spending.calls + excluded.calls, cost = owner_spending.cost + excluded.cost
+    returning 1
 ), settled as (
     update lease set requests = given.requests, cost = given.cost
-    from unnest($18::text[], $19::text[], $20::bigint[], $21::numeric[]) as given (stream, holder, requests, cost)
+    from unnest($19::text[], $20::text[], $21::bigint[], $22::numeric[]) as given (stream, holder, requests, cost)
     where lease.stream = given.stream and lease.holder = given.holder
     returning 1
 ), moved_position as (
     update counter set value = case
         when (select count(*) from written) = (select count(*) from change)
-            and (select count(*) from added) + (select count(*) from summed) + (select count(*) from settled) >= 0
-        then value + cardinality($22::text[])
+            and (select count(*) from added) + (select count(*) from summed)
+                + (select count(*) from summed_by_owner) + (select count(*) from settled) >= 0
+        then value + cardinality($23::text[])
     end
     where name = 'journal'
     returning value
 )
 insert into journal (position, stream, seq, entry, hash, restored)
-select moved_position.value - cardinality($22::text[]) + given.nth, given.stream, given.seq,
+select moved_position.value - cardinality($23::text[]) + given.nth, given.stream, given.seq,
     convert_from(given.entry, 'UTF8'), given.hash, given.restored
-from unnest($22::text[], $23::bigint[], $24::bytea[], $25::bytea[], $26::boolean[])
+from unnest($23::text[], $24::bigint[], $25::bytea[], $26::bytea[], $27::boolean[])
     with ordinality as given (stream, seq, entry, hash, restored, nth)
 cross join moved_position
 """
@@ -97,15 +106,15 @@ with moved as (
     update counter set value = value + cardinality($2::text[]) where name = 'ledger' returning value
 )
 insert into judgment
-    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right)
+    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, owner)
 select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.body, given.asked,
-    given.consistent, given.correct, given.percent, given.likeliest_right
+    given.consistent, given.correct, given.percent, given.likeliest_right, $10
 from unnest(
     $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]
 ) with ordinality
     as given (item, judge, body, asked, consistent, correct, percent, likeliest_right, nth)
 cross join moved
-on conflict (stream, item, judge) do update set number = excluded.number, body = excluded.body,
+on conflict (owner, stream, item, judge) do update set number = excluded.number, body = excluded.body,
     asked = excluded.asked, consistent = excluded.consistent, correct = excluded.correct,
     percent = excluded.percent, likeliest_right = excluded.likeliest_right
 """
@@ -125,20 +134,20 @@ async def write_rows(session: Session, rows: Sequence[Row], tokenizer: Tokenizer
     """Write rows in a transaction. Raises asyncpg.PostgresError, of constraints if a stream has another head."""
     for row in rows:
         if row.judgments is not None:
-            await replace_judgments(session, row.stream, row.judgments)
+            await replace_judgments(session, row.stream, row.judgments, row.owner or LOCAL_OWNER)
     if rows:
         await session.fetch(APPEND, *build_values(rows, tokenizer))
 
 
-async def replace_judgments(session: Session, stream: str, judgments: str) -> None:
+async def replace_judgments(session: Session, stream: str, judgments: str, owner: str) -> None:
     """`judgments`: as `encode_judgments` gives them."""
     await session.fetch(DELETE_JUDGMENTS, stream)
-    await add_judgments(session, stream, judgments)
+    await add_judgments(session, stream, judgments, owner)
 
 
-async def add_judgments(session: Session, stream: str, judgments: str) -> None:
+async def add_judgments(session: Session, stream: str, judgments: str, owner: str) -> None:
     if rows := json.loads(judgments):
-        await session.fetch(ADD_JUDGMENTS, stream, *transpose(rows, JUDGMENT_COLUMNS))
+        await session.fetch(ADD_JUDGMENTS, stream, *transpose(rows, JUDGMENT_COLUMNS), owner)
 
 
 def has_judgments(batch: Batch) -> bool:
@@ -152,7 +161,7 @@ def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
     days: dict[tuple[str, str], tuple[int, str]] = {}
     leases: dict[tuple[str, str], tuple[int, str]] = {}
     for row in rows:
-        begun = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, ""]
+        begun = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, "", row.owner]
         changed = streams.setdefault(row.stream, begun)
         changed[3:5] = row.seq, row.head
         changed[6] = row.at

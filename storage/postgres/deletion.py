@@ -7,7 +7,7 @@ from storage.deletion import Tombstone
 from storage.journal import StreamSummary
 from storage.postgres.appends import add_judgments
 from storage.postgres.pool import Database, Session
-from storage.postgres.upkeep import LOCK_DAYS, UPKEEP_SECONDS, WRITE_DAYS
+from storage.postgres.upkeep import ADD_SPENDING, LOCK_DAYS, UPKEEP_SECONDS, add_days_up
 from storage.summaries import encode_summary
 
 FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"
@@ -15,7 +15,7 @@ FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"
 SELECT_DELETED = "select stream from journal where seq = 0 order by position"
 
 SELECT_HEAD = """
-select number, seq, head from stream where name = $1 and coalesce($2::bigint, seq) = seq for update
+select number, seq, head, owner from stream where name = $1 and coalesce($2::bigint, seq) = seq for update
 """
 
 SELECT_KEPT = "select name, text from kept_text where stream = $1 and name = any($2::text[]) order by name"
@@ -65,9 +65,9 @@ class PostgresDeletion:
             rows = await session.fetch(SELECT_HEAD, stream, version)
             if not rows:
                 return None
-            number, seq, head = rows[0]
+            number, seq, head, owner = rows[0]
             texts = dict(await session.fetch(SELECT_KEPT, stream, list(keep)))
-            tombstone = Tombstone(stream, seq, head.hex(), at, actor, texts)
+            tombstone = Tombstone(stream, seq, head.hex(), at, actor, texts, owner)
             await session.fetch("delete from word where number = $1", number)
             for statement in FORGET if keep_judgments else [FORGET_JUDGMENTS, *FORGET]:
                 await session.fetch(statement, stream)
@@ -99,9 +99,9 @@ class PostgresDeletion:
             if not await bury(session, tombstone):
                 return False
             for day, spent in summary.spending.items():
-                await session.fetch("insert into spending values ($1, $2, $3, $4)", stream, day, *spent)
-            await session.fetch(WRITE_DAYS, sorted(summary.spending))
-            await add_judgments(session, stream, judgments or "[]")
+                await session.fetch(ADD_SPENDING, stream, day, *spent, tombstone.owner)
+            await add_days_up(session, sorted(summary.spending))
+            await add_judgments(session, stream, judgments or "[]", tombstone.owner)
             return True
 
         return await self._db.transact(write)

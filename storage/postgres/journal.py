@@ -18,7 +18,7 @@ from storage.chain import (
     require_no_tombstone,
 )
 from storage.commits import GroupedAppends, HeadMovedError
-from storage.journal import Entry, StreamSummary
+from storage.journal import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
 from storage.postgres.deletion import FIND_TOMBSTONE, PostgresDeletion
@@ -212,11 +212,10 @@ class PostgresJournal(
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         return decode_stream(stream, await self._db.fetch(SELECT_ENTRIES, stream))
 
-    async def head(self, stream: str) -> tuple[int, str]:
-        sql = "select seq, encode(head, 'hex') from stream where name = $1"
-        for seq, digest in await self._db.fetch(sql, stream):
-            return seq, digest
-        return 0, ""
+    async def head(self, stream: str) -> StreamHead:
+        sql = "select seq, encode(head, 'hex'), owner from stream where name = $1"
+        rows = await self._db.fetch(sql, stream)
+        return StreamHead(*rows[0]) if rows else StreamHead()
 
     # Seals, and texts kept beside streams
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from storage.journal import Amount, Reservation
+from storage.journal import Amount, Reservation, Spending
 from storage.postgres.pool import Database, Session
 from storage.summaries import sum_spending
 
@@ -35,15 +35,27 @@ returning stream
 
 SELECT_LEASES = f"select stream, holder from lease where until > {TIME.format('$1')}"
 
+SELECT_LEASES_OF_OWNER = f"""
+select lease.stream, holder from lease join stream on stream.name = lease.stream
+where until > {TIME.format("$1")} and stream.owner = $2
+"""
+
+# Of all, and of an owner.
 SELECT_SPENDING = f"""
-select 'spent', calls, cost from daily_spending where day = $1
+select 'spent', '', calls, cost from daily_spending where day = $1
 union all
-select 'reserved', requests, cost from lease where requests > 0 and (until > {TIME.format("$2")} or stream = $3)
+select 'spent', owner, calls, cost from owner_spending where day = $1 and owner = $4
+union all
+select 'reserved', (select owner from stream where name = lease.stream), requests, cost
+from lease where requests > 0 and (until > {TIME.format("$2")} or stream = $3)
 """
 
 LOCK_RESERVATIONS = "select value from counter where name = 'reservations' for update"
 
-SELECT_OWN = "select requests, cost from lease where stream = $1 and holder = $2 for update"
+SELECT_OWN = """
+select requests, cost, (select owner from stream where name = lease.stream)
+from lease where stream = $1 and holder = $2 for update
+"""
 
 SET_RESERVATION = "update lease set requests = $1, cost = $2 where stream = $3 and holder = $4"
 
@@ -65,14 +77,19 @@ class PostgresLeases:
         rows = await self._db.write(RENEW_LEASES, float(seconds), holder, list(streams), now)
         return {stream for (stream,) in rows}
 
-    async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
+    async def active_leases(self, *, now: float | None = None, owner: str | None = None) -> Mapping[str, str]:
+        if owner is not None:
+            return dict(await self._db.fetch(SELECT_LEASES_OF_OWNER, now, owner))
         return dict(await self._db.fetch(SELECT_LEASES, now))
 
     async def release_lease(self, stream: str, holder: str) -> None:
         await self._db.write("delete from lease where stream = $1 and holder = $2", stream, holder)
 
-    async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
-        return sum_spending(await self._db.fetch(SELECT_SPENDING, day, now, ""))
+    async def find_spending(
+        self, day: str, *, now: float | None = None, owner: str | None = None
+    ) -> Spending:
+        whole, own = sum_spending(await self._db.fetch(SELECT_SPENDING, day, now, "", owner), owner)
+        return whole if owner is None else own
 
     async def reserve(
         self,
@@ -80,14 +97,14 @@ class PostgresLeases:
         holder: str,
         *,
         day: str,
-        grant: Callable[[Amount, Amount], Amount],
+        grant: Callable[[Spending, Spending], Amount],
         now: float | None = None,
     ) -> bool:
         async def write(session: Session) -> bool:
             await session.fetch(LOCK_RESERVATIONS)
-            for own in await session.fetch(SELECT_OWN, stream, holder):
-                rows = await session.fetch(SELECT_SPENDING, day, now, stream)
-                reserved = Amount(*own).plus(grant(*sum_spending(rows)))
+            for requests, cost, owner in await session.fetch(SELECT_OWN, stream, holder):
+                rows = await session.fetch(SELECT_SPENDING, day, now, stream, owner)
+                reserved = Amount(requests, cost).plus(grant(*sum_spending(rows, owner)))
                 await session.fetch(SET_RESERVATION, *reserved, stream, holder)
                 return True
             return False

@@ -1,16 +1,16 @@
 """Lists and searches of streams in PostgreSQL."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from storage.chain import parse_owners
 from storage.journal import StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.pool import Database
 from storage.summaries import (
-    FINAL_MARK,
     LAST_CHARACTER,
     find_upper_bound,
-    mark_status,
+    list_marks,
     parse_changes,
     parse_listing,
 )
@@ -18,24 +18,31 @@ from storage.words import Tokenizer
 
 _LISTING_COLUMNS = "name, stream.number, title, status, details, opened_at, changed_at"
 
+# Each with a place for the condition that the streams are those of an owner, which is the last value then.
 SELECT_LISTINGS = f"""
-select {_LISTING_COLUMNS} from stream where number < $1 order by number desc limit $2
+select {_LISTING_COLUMNS} from stream where number < $1{{own}} order by number desc limit $2
 """
 
 SELECT_LISTINGS_BY_STATUS = f"""
 select {_LISTING_COLUMNS} from stream
-where status = $1 and number < $2 and changed_at >= $3 and name <> all($5::text[])
+where status = $1 and number < $2 and changed_at >= $3 and name <> all($5::text[]){{own}}
 order by number desc limit $4
 """
 
 SELECT_LISTINGS_OF_STREAMS = f"""
 select {_LISTING_COLUMNS} from stream
-where name = any($5::text[]) and status = $1 and number < $2 and changed_at >= $3
+where name = any($5::text[]) and status = $1 and number < $2 and changed_at >= $3{{own}}
 order by number desc limit $4
 """
 
 # A range needs no escaping, and goes through the index for no more rows than the limit.
-SELECT_BY_PREFIX = "select name from stream where name >= $1 and name < $2 order by name limit $3"
+SELECT_BY_PREFIX = "select name from stream where name >= $1 and name < $2{own} order by name limit $3"
+
+SELECT_OWNERS = """
+select name, owner, null from stream where name = any($1::text[])
+union all
+select stream, null, entry from journal where seq = 0 and stream = any($1::text[])
+"""
 
 SELECT_POSITION = "select value from counter where name = 'journal'"
 SELECT_CHANGES = "select max(position), stream from journal where position > $1 group by stream order by 1"
@@ -56,6 +63,7 @@ class PostgresLists:
         inside: bool = False,
         before: int = 0,
         limit: int = 20,
+        owner: str | None = None,
     ) -> list[StreamListing]:
         until = find_upper_bound(before)
         names = list(streams)
@@ -64,16 +72,20 @@ class PostgresLists:
             words = self._tokenizer.split_query(query)
             if not words:
                 return []
-            search = build_search([cut_word(word) for word in words], status, is_final=is_final)
+            marks = list_marks(status, owner, is_final=is_final)
+            search = build_search([cut_word(word) for word in words], *marks)
             statement = (search[0], until, status, limit, names, inside, *search[1])
         elif status:
             sql = SELECT_LISTINGS_OF_STREAMS if inside else SELECT_LISTINGS_BY_STATUS
             statement = (sql, status, until, changed_since, limit, names)
-        return [parse_listing(row) for row in await self._db.fetch(*statement)]
+        return [parse_listing(row) for row in await self._db.fetch(*narrow(owner, *statement))]
 
-    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        rows = await self._db.fetch(SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
-        return [name for (name,) in rows]
+    async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
+        statement = narrow(owner, SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
+        return [name for (name,) in await self._db.fetch(*statement)]
+
+    async def find_owners(self, streams: Collection[str]) -> Mapping[str, str]:
+        return dict(parse_owners(await self._db.fetch(SELECT_OWNERS, list(streams))))
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         if after < 0:
@@ -81,14 +93,22 @@ class PostgresLists:
         return parse_changes(await self._db.fetch(SELECT_CHANGES, after), after)
 
 
-def build_search(words: list[str], status: str, *, is_final: bool) -> tuple[str, list[str]]:
+def narrow(owner: str | None, sql: str, *values: Any) -> tuple[Any, ...]:
+    """A statement and its values, for the streams of an owner; for all with None."""
+    if owner is None:
+        return sql.format(own=""), *values
+    return sql.format(own=f" and stream.owner = ${len(values) + 1}"), *values, owner
+
+
+def build_search(
+    words: Sequence[str], wanted: Sequence[str], unwanted: Sequence[str]
+) -> tuple[str, list[str]]:
     """A statement for streams with all of these words, the last of them a prefix; and its values from $6 on.
 
-    A status that streams keep is looked up in the index, too; any other one only among streams that have none of
-    those.
+    `wanted`, `unwanted`: marks, which are looked up in the index, too.
     """
     *whole, prefix = words
-    whole = list(dict.fromkeys([*whole, *([mark_status(status)] if status and is_final else [])]))
+    whole = list(dict.fromkeys([*whole, *wanted]))
     values = [*whole, prefix, prefix + LAST_CHARACTER]
     joins = "".join(
         f" join word as w{place} on w{place}.number = stream.number and w{place}.word = ${place}"
@@ -96,13 +116,13 @@ def build_search(words: list[str], status: str, *, is_final: bool) -> tuple[str,
     )
     begins = 6 + len(whole)
     has_mark = "exists (select 1 from word where word.number = stream.number and word.word = '{mark}')"
-    without_mark = "" if is_final or not status else f"and not {has_mark.format(mark=FINAL_MARK)}"
+    without_marks = "".join(f" and not {has_mark.format(mark=mark)}" for mark in unwanted)
     sql = f"""
         select {_LISTING_COLUMNS} from stream{joins}
         where stream.number < $1 and exists (
             select 1 from word
             where word.number = stream.number and word.word >= ${begins} and word.word < ${begins + 1}
-        ) and ($2 = '' or status = $2 and (name = any($4::text[])) = $5) {without_mark}
+        ) and ($2 = '' or status = $2 and (name = any($4::text[])) = $5){without_marks}{{own}}
         order by stream.number desc limit $3
     """
     return sql, values

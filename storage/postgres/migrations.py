@@ -27,9 +27,13 @@ create table stream (
     opened_at text collate "C" not null,
     changed_at text collate "C" not null,
     details text not null,
-    seal text not null
+    seal text not null,
+    owner text collate "C" not null default 'local'
 ) with (fillfactor = 70);
 create index stream_by_status on stream (status, number);
+create index stream_by_owner on stream (owner, number);
+create index stream_by_owner_and_status on stream (owner, status, number);
+create index stream_by_owner_and_name on stream (owner, name);
 
 -- `entry` holds the bytes that were hashed. `restored`: it was written by `Journal.restore`.
 create table journal (
@@ -63,12 +67,14 @@ create table word (
 );
 create index word_by_word on word (word, number);
 
--- What each stream spent on a day (UTC), and what all did.
+-- What each stream spent on a day (UTC), what all did, and what those of each owner did. Streams are removed, and what
+-- they spent is not.
 create table spending (
     stream text collate "C" not null,
     day text collate "C" not null,
     calls bigint not null,
     cost numeric not null,
+    owner text collate "C" not null default 'local',
     primary key (stream, day)
 );
 create index spending_by_day on spending (day);
@@ -76,6 +82,13 @@ create table daily_spending (
     day text collate "C" primary key,
     calls bigint not null,
     cost numeric not null
+) with (fillfactor = 50);
+create table owner_spending (
+    day text collate "C" not null,
+    owner text collate "C" not null,
+    calls bigint not null,
+    cost numeric not null,
+    primary key (day, owner)
 ) with (fillfactor = 50);
 
 -- `until`: by the clock of the database. `requests`, `cost`: what the holder may still spend on requests on their way.
@@ -110,10 +123,13 @@ create table judgment (
     correct bigint not null,
     percent bigint,
     likeliest_right bigint not null,
-    unique (stream, item, judge)
+    owner text collate "C" not null default 'local',
+    unique (owner, stream, item, judge)
 );
-create index judgment_by_judge on judgment (judge, asked, consistent, correct);
-create index judgment_by_belief on judgment (judge, percent, likeliest_right) where percent is not null;
+create index judgment_by_owner on judgment (owner, number);
+create index judgment_by_stream on judgment (stream);
+create index judgment_by_judge on judgment (owner, judge, asked, consistent, correct);
+create index judgment_by_belief on judgment (owner, judge, percent, likeliest_right) where percent is not null;
 
 create table reader (name text collate "C" primary key, since bigint not null, position bigint not null);
 create table outbox (

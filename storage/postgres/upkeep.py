@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 
+from storage import LOCAL_OWNER
 from storage.journal import Amount, StreamSummary
 from storage.ledger import parse_judgment
 from storage.postgres.appends import cut_word, replace_judgments, split_words
 from storage.postgres.ledger import SELECT_JUDGMENTS
+from storage.postgres.lists import narrow
 from storage.postgres.pool import Database, Session
 from storage.summaries import encode_summary, encode_words, parse_details
 from storage.words import Tokenizer
@@ -25,13 +27,22 @@ select name from (
 """
 
 UPDATE_SUMMARY = """
-update stream set title = $1, status = $2, details = $3 where name = $4 and seq = $5 returning number
+update stream set title = $1, status = $2, details = $3 where name = $4 and seq = $5 returning number, owner
 """
 
 ADD_WORDS = "insert into word (number, word) select $1, unnest($2::text[]) on conflict do nothing"
 
 # Sums are compared and written while nobody writes others.
-LOCK_DAYS = "lock table spending, daily_spending in share row exclusive mode"
+LOCK_DAYS = "lock table spending, daily_spending, owner_spending in share row exclusive mode"
+
+ADD_SPENDING = "insert into spending (stream, day, calls, cost, owner) values ($1, $2, $3, $4, $5)"
+
+DELETE_OWNERS_DAYS = "delete from owner_spending where day = any($1::text[])"
+
+WRITE_OWNERS_DAYS = """
+insert into owner_spending (day, owner, calls, cost)
+select day, owner, sum(calls), sum(cost) from spending where day = any($1::text[]) group by day, owner
+"""
 
 WRITE_DAYS = """
 insert into daily_spending (day, calls, cost)
@@ -44,11 +55,16 @@ SELECT_WRONG_DAYS = """
 select day from (select day, sum(calls) as calls, sum(cost) as cost from spending group by day) as added
 full join daily_spending as stored using (day)
 where coalesce(added.calls, 0) <> coalesce(stored.calls, 0) or coalesce(added.cost, 0) <> coalesce(stored.cost, 0)
+union
+select day
+from (select day, owner, sum(calls) as calls, sum(cost) as cost from spending group by day, owner) as added
+full join owner_spending as stored using (day, owner)
+where coalesce(added.calls, 0) <> coalesce(stored.calls, 0) or coalesce(added.cost, 0) <> coalesce(stored.cost, 0)
 order by day
 """
 
 SELECT_UNCHANGED = """
-select name from stream where changed_at < $1 and status = any($2::text[]) order by number
+select name from stream where changed_at < $1 and status = any($2::text[]){own} order by number
 """
 
 COUNT_FOUND = """
@@ -70,30 +86,32 @@ class PostgresUpkeep:
         return [name for (name,) in await self._db.fetch(SELECT_ALL_STREAMS, wait=UPKEEP_SECONDS)]
 
     async def read_summary(self, stream: str) -> StreamSummary:
-        sql = "select title, status, details from stream where name = $1"
+        sql = "select title, status, details, owner from stream where name = $1"
         rows = await self._db.fetch(sql, stream)
-        title, status, text = rows[0] if rows else ("", "", "")
+        title, status, text, owner = rows[0] if rows else ("", "", "", LOCAL_OWNER)
         days = "select day, calls, cost from spending where stream = $1"
         spending = {day: Amount(calls, cost) for day, calls, cost in await self._db.fetch(days, stream)}
         rows = await self._db.fetch(f"{SELECT_JUDGMENTS} where stream = $1 order by number", stream)
         judgments = list(map(parse_judgment, rows)) or None
-        return StreamSummary(title, status, parse_details(text) or {}, spending=spending, judgments=judgments)
+        details = parse_details(text) or {}
+        return StreamSummary(title, status, details, spending=spending, judgments=judgments, owner=owner)
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        title, status, details, words, _, judgments = encode_summary(summary)
+        _, title, status, details, words, _, judgments = encode_summary(summary)
 
         async def write(session: Session) -> bool:
             await session.run(LOCK_DAYS)
             found = await session.fetch(UPDATE_SUMMARY, title, status, details, stream, version)
             if not found:
                 return False
+            [(number, owner)] = found
             if words:
-                await session.fetch(ADD_WORDS, found[0][0], split_words(self._tokenizer, words))
-            await replace_judgments(session, stream, judgments or "[]")
+                await session.fetch(ADD_WORDS, number, split_words(self._tokenizer, words))
+            await replace_judgments(session, stream, judgments or "[]", owner)
             before = await session.fetch("delete from spending where stream = $1 returning day", stream)
             for day, spent in summary.spending.items():
-                await session.fetch("insert into spending values ($1, $2, $3, $4)", stream, day, *spent)
-            await session.fetch(WRITE_DAYS, sorted({day for (day,) in before} | set(summary.spending)))
+                await session.fetch(ADD_SPENDING, stream, day, *spent, owner)
+            await add_days_up(session, sorted({day for (day,) in before} | set(summary.spending)))
             return True
 
         return await self._db.transact(write)
@@ -113,8 +131,11 @@ class PostgresUpkeep:
     async def clear_words(self) -> None:
         await self._db.write("delete from word")
 
-    async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
-        rows = await self._db.fetch(SELECT_UNCHANGED, before, list(statuses), wait=UPKEEP_SECONDS)
+    async def find_unchanged(
+        self, statuses: Collection[str], before: str, *, owner: str | None = None
+    ) -> list[str]:
+        statement = narrow(owner, SELECT_UNCHANGED, before, list(statuses))
+        rows = await self._db.fetch(*statement, wait=UPKEEP_SECONDS)
         return [name for (name,) in rows]
 
     async def find_wrong_days(self) -> list[str]:
@@ -123,6 +144,13 @@ class PostgresUpkeep:
     async def rewrite_days(self, days: Collection[str]) -> None:
         async def write(session: Session) -> None:
             await session.run(LOCK_DAYS)
-            await session.fetch(WRITE_DAYS, sorted(days))
+            await add_days_up(session, sorted(days))
 
         await self._db.transact(write)
+
+
+async def add_days_up(session: Session, days: list[str]) -> None:
+    """Write the sums of days anew, from what each stream spent on them."""
+    await session.fetch(WRITE_DAYS, days)
+    await session.fetch(DELETE_OWNERS_DAYS, days)
+    await session.fetch(WRITE_OWNERS_DAYS, days)

@@ -27,8 +27,8 @@ select name, text from kept_text where stream = ?1 and name in (select value fro
 
 # The sums of the days follow by a trigger.
 ADD_SPENDING = """
-insert into spending (day, stream, calls, cost)
-select key, ?1, json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?2) where true
+insert into spending (day, stream, calls, cost, owner)
+select key, ?1, json_extract(value, '$[0]'), json_extract(value, '$[1]'), ?3 from json_each(?2) where true
 on conflict (stream, day) do nothing
 """
 
@@ -107,8 +107,8 @@ class SqliteDeletion:
             if await db.execute_fetchall(IS_KNOWN, [stream]):
                 return False
             await write_tombstone(db, tombstone)
-            await db.execute_fetchall(ADD_SPENDING, [stream, spending])
-            await db.execute_fetchall(UPSERT_JUDGMENTS, [stream, judgments or "[]"])
+            await db.execute_fetchall(ADD_SPENDING, [stream, spending, tombstone.owner])
+            await db.execute_fetchall(UPSERT_JUDGMENTS, [tombstone.owner, stream, judgments or "[]"])
             return True
 
 
@@ -116,16 +116,16 @@ async def bury(
     db: aiosqlite.Connection, stream: str, at: str, actor: str, version: int | None, keep: Collection[str]
 ) -> Tombstone | None:
     """Put a tombstone in the place of a stream; None if there is none of this name at this version."""
-    sql = "select seq, cast(head as blob) from stream where name = ?1 and coalesce(?2, seq) = seq"
+    sql = "select seq, cast(head as blob), owner from stream where name = ?1 and coalesce(?2, seq) = seq"
     rows = list(await db.execute_fetchall(sql, [stream, version]))
     if not rows:
         return None
-    seq, head = rows[0]
+    seq, head, owner = rows[0]
     texts = [
         (name, text)
         for name, text in await db.execute_fetchall(SELECT_KEPT, [stream, json.dumps(list(keep))])
     ]
-    tombstone = Tombstone(stream, seq, head.hex(), at, actor, dict(texts))
+    tombstone = Tombstone(stream, seq, head.hex(), at, actor, dict(texts), owner)
     await write_tombstone(db, tombstone)
     return tombstone
 

@@ -12,6 +12,7 @@ from typing import Self
 import aiosqlite
 import anyio
 
+from storage import LOCAL_OWNER
 from storage.chain import (
     Append,
     Batch,
@@ -24,7 +25,7 @@ from storage.chain import (
     require_no_tombstone,
 )
 from storage.commits import GroupedAppends, HeadMovedError
-from storage.journal import Entry, StorageError, StreamSummary
+from storage.journal import Entry, StorageError, StreamHead, StreamSummary
 from storage.migrations import Migration
 from storage.sqlite.connection import Connection, ConstraintError
 from storage.sqlite.database import Database
@@ -78,14 +79,17 @@ CREATE_APPEND_VIEW = f"""
 create temp view appended ({ROW_COLUMNS}) as select {", ".join(["null"] * len(Row._fields))}
 """
 
+OWNER_OF_NEW = "(select owner from stream where name = new.stream)"
+
 CREATE_APPEND_TRIGGER = f"""
 create temp trigger appending instead of insert on appended
 begin
     insert into journal (stream, seq, entry, hash, restored)
     values (new.stream, new.seq, new.entry, new.head, new.restored);
 
-    insert into stream (name, seq, head, title, status, details, opened_at, changed_at)
-    select new.stream, 0, new.previous, '', '', '{{}}', new.at, new.at where new.seq = 1;
+    insert into stream (name, seq, head, title, status, details, opened_at, changed_at, owner)
+    select new.stream, 0, new.previous, '', '', '{{}}', new.at, new.at, coalesce(new.owner, '{LOCAL_OWNER}')
+    where new.seq = 1;
 
     update stream set seq = new.seq, head = new.head, title = coalesce(new.title, title),
         status = coalesce(new.status, status), details = coalesce(new.details, details), changed_at = new.at,
@@ -97,32 +101,37 @@ begin
     insert into words (rowid, text)
     select number, new.words from stream where name = new.stream and new.words is not null;
 
-    insert into spending (day, stream, calls, cost)
-    select new_day.key, new.stream, json_extract(new_day.value, '$[0]'), json_extract(new_day.value, '$[1]')
+    insert into spending (day, stream, owner, calls, cost)
+    select new_day.key, new.stream, {OWNER_OF_NEW},
+        json_extract(new_day.value, '$[0]'), json_extract(new_day.value, '$[1]')
     from json_each(new.spending) as new_day where true
     on conflict (stream, day) do update set calls = excluded.calls, cost = excluded.cost
     where calls <> excluded.calls or cost <> excluded.cost;
-{REPLACE_JUDGMENTS.format(stream="new.stream", rows="new.judgments")}
+{REPLACE_JUDGMENTS.format(owner=OWNER_OF_NEW, stream="new.stream", rows="new.judgments")}
     update lease set requests = new.requests, cost = new.cost
     where stream = new.stream and holder = new.holder;
 end
 """
 
-# The sums of the days follow those of the streams, in the same transaction.
+# The sums of the days follow those of the streams, in the same transaction: those of all, and those of the owner.
 _SPENDING_CHANGES = {
-    "insert": "new.day, new.calls, new.cost",
-    "update": "new.day, new.calls - old.calls, add_costs(new.cost, '-' || old.cost)",
+    "insert": ("new.calls", "new.cost"),
+    "update": ("new.calls - old.calls", "add_costs(new.cost, '-' || old.cost)"),
 }
 
 CREATE_SPENDING_TRIGGERS = [
     f"""
     create temp trigger spending_{event} after {event} on spending
     begin
-        insert into daily_spending (day, calls, cost) values ({change})
+        insert into daily_spending (day, calls, cost) values (new.day, {calls}, {cost})
         on conflict (day) do update set calls = calls + excluded.calls, cost = add_costs(cost, excluded.cost);
+
+        insert into owner_spending (day, owner, calls, cost) values (new.day, new.owner, {calls}, {cost})
+        on conflict (day, owner) do update
+        set calls = calls + excluded.calls, cost = add_costs(cost, excluded.cost);
     end
     """
-    for event, change in _SPENDING_CHANGES.items()
+    for event, (calls, cost) in _SPENDING_CHANGES.items()
 ]
 
 _ROW_PLACEHOLDERS = f"({', '.join('?' * len(Row._fields))})"
@@ -137,7 +146,13 @@ CHECKPOINT_DELAY = 0.02  # seconds, for others that are asked for meanwhile
 
 
 class SqliteJournal(
-    GroupedAppends, SqliteLists, SqliteLeases, SqliteSeals, SqliteUpkeep, SqliteLedger, SqliteDeletion
+    GroupedAppends,
+    SqliteLists,
+    SqliteLeases,
+    SqliteSeals,
+    SqliteUpkeep,
+    SqliteLedger,
+    SqliteDeletion,
 ):
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         super().__init__(database.lock_timeout)
@@ -268,11 +283,10 @@ class SqliteJournal(
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         return decode_stream(stream, await self._db.reader.fetch_all(SELECT_ENTRIES, stream))
 
-    async def head(self, stream: str) -> tuple[int, str]:
-        rows = await self._db.reader.fetch_all(
-            "select seq, lower(hex(head)) from stream where name = ?", stream
-        )
-        return rows[0] if rows else (0, "")
+    async def head(self, stream: str) -> StreamHead:
+        sql = "select seq, lower(hex(head)), owner from stream where name = ?"
+        rows = await self._db.reader.fetch_all(sql, stream)
+        return StreamHead(*rows[0]) if rows else StreamHead()
 
 
 def add_costs(*costs: str) -> str:

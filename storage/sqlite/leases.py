@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping
 
-from storage.journal import Amount, Reservation
+from storage.journal import Amount, Reservation, Spending
 from storage.sqlite.database import Database
 from storage.summaries import parse_amount, sum_spending
 
@@ -25,10 +25,24 @@ update lease set until = ? where holder = ? and stream in (select value from jso
 returning stream
 """
 
+# Of all, and of an owner.
 SELECT_SPENDING = """
-select 'spent', calls, cost from daily_spending where day = ?1
+select 'spent', '', calls, cost from daily_spending where day = ?1
 union all
-select 'reserved', requests, cost from lease where requests > 0 and (until > ?2 or stream = ?3)
+select 'spent', owner, calls, cost from owner_spending where day = ?1 and owner = ?4
+union all
+select 'reserved', (select owner from stream where name = lease.stream), requests, cost
+from lease where requests > 0 and (until > ?2 or stream = ?3)
+"""
+
+SELECT_OWN = """
+select requests, cost, (select owner from stream where name = lease.stream)
+from lease where stream = ? and holder = ?
+"""
+
+SELECT_LEASES_OF_OWNER = """
+select lease.stream, holder from lease cross join stream on stream.name = lease.stream
+where until > ? and stream.owner = ?
 """
 
 SET_RESERVATION = "update lease set requests = ?, cost = ? where stream = ? and holder = ?"
@@ -58,15 +72,21 @@ class SqliteLeases:
         )
         return {stream for (stream,) in renewed}
 
-    async def active_leases(self, *, now: float | None = None) -> Mapping[str, str]:
+    async def active_leases(self, *, now: float | None = None, owner: str | None = None) -> Mapping[str, str]:
+        if owner is not None:
+            return dict(await self._db.reader.fetch_all(SELECT_LEASES_OF_OWNER, self._time(now), owner))
         sql = "select stream, holder from lease where until > ?"
         return dict(await self._db.reader.fetch_all(sql, self._time(now)))
 
     async def release_lease(self, stream: str, holder: str) -> None:
         await self._db.writer.fetch_all("delete from lease where stream = ? and holder = ?", stream, holder)
 
-    async def find_spending(self, day: str, *, now: float | None = None) -> tuple[Amount, Amount]:
-        return sum_spending(await self._db.reader.fetch_all(SELECT_SPENDING, day, self._time(now), ""))
+    async def find_spending(
+        self, day: str, *, now: float | None = None, owner: str | None = None
+    ) -> Spending:
+        rows = await self._db.reader.fetch_all(SELECT_SPENDING, day, self._time(now), "", owner)
+        whole, own = sum_spending(rows, owner)
+        return whole if owner is None else own
 
     async def reserve(
         self,
@@ -74,18 +94,15 @@ class SqliteLeases:
         holder: str,
         *,
         day: str,
-        grant: Callable[[Amount, Amount], Amount],
+        grant: Callable[[Spending, Spending], Amount],
         now: float | None = None,
     ) -> bool:
         async with self._db.reader.transaction() as db:
-            own = list(
-                await db.execute_fetchall(
-                    "select requests, cost from lease where stream = ? and holder = ?", [stream, holder]
-                )
-            )
+            own = list(await db.execute_fetchall(SELECT_OWN, [stream, holder]))
             if own:
-                rows = await db.execute_fetchall(SELECT_SPENDING, [day, self._time(now), stream])
-                reserved = parse_amount(*own[0]).plus(grant(*sum_spending(rows)))
+                requests, cost, owner = own[0]
+                rows = await db.execute_fetchall(SELECT_SPENDING, [day, self._time(now), stream, owner])
+                reserved = parse_amount(requests, cost).plus(grant(*sum_spending(rows, owner)))
                 values = [reserved.requests, f"{reserved.cost:f}", stream, holder]
                 await db.execute_fetchall(SET_RESERVATION, values)
         return bool(own)

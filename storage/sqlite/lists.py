@@ -1,16 +1,16 @@
 """Lists and searches of streams in the journal's SQLite file."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from storage.chain import parse_owners
 from storage.journal import StreamListing
 from storage.sqlite.database import Database
 from storage.summaries import (
-    FINAL_MARK,
     LAST_CHARACTER,
     find_upper_bound,
-    mark_status,
+    list_marks,
     parse_changes,
     parse_listing,
 )
@@ -19,33 +19,40 @@ from storage.words import Tokenizer
 _LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
 _STREAMS = "(select value from json_each(?5))"
 
+# Each with a place for the condition that the streams are those of an owner, which is the last value then.
 SEARCH_LISTINGS = f"""
 select {_LISTING_COLUMNS}
 from words cross join stream on stream.number = words.rowid
-where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3 and (name in {_STREAMS}) = ?6)
+where words match ?1 and words.rowid < ?2 and (?3 = '' or status = ?3 and (name in {_STREAMS}) = ?6){{own}}
 order by words.rowid desc limit ?4
 """
 
 SELECT_LISTINGS = f"""
 select {_LISTING_COLUMNS}
-from stream where number < ?1 order by number desc limit ?2
+from stream where number < ?1{{own}} order by number desc limit ?2
 """
 
 SELECT_LISTINGS_BY_STATUS = f"""
 select {_LISTING_COLUMNS}
-from stream where status = ?1 and number < ?2 and changed_at >= ?3 and name not in {_STREAMS}
+from stream where status = ?1 and number < ?2 and changed_at >= ?3 and name not in {_STREAMS}{{own}}
 order by number desc limit ?4
 """
 
 # Sorts no more than the streams that are given; going through all of a status could find none of them for long.
 SELECT_LISTINGS_OF_STREAMS = f"""
 select {_LISTING_COLUMNS}
-from stream where name in {_STREAMS} and +status = ?1 and number < ?2 and changed_at >= ?3
+from stream where name in {_STREAMS} and +status = ?1 and number < ?2 and changed_at >= ?3{{own}}
 order by number desc limit ?4
 """
 
 # A range needs no escaping, and goes through the index for no more rows than the limit.
-SELECT_BY_PREFIX = "select name from stream where name >= ?1 and name < ?2 order by name limit ?3"
+SELECT_BY_PREFIX = "select name from stream where name >= ?1 and name < ?2{own} order by name limit ?3"
+
+SELECT_OWNERS = """
+select name, owner, null from stream where name in (select value from json_each(?1))
+union all
+select stream, null, entry from journal where seq = 0 and stream in (select value from json_each(?1))
+"""
 
 SELECT_POSITION = "select coalesce(max(position), 0) from journal"
 SELECT_CHANGES = """
@@ -69,6 +76,7 @@ class SqliteLists:
         inside: bool = False,
         before: int = 0,
         limit: int = 20,
+        owner: str | None = None,
     ) -> list[StreamListing]:
         until = find_upper_bound(before)
         names = json.dumps(list(streams))
@@ -77,16 +85,21 @@ class SqliteLists:
             words = self._tokenizer.split_query(query)
             if not words:
                 return []
-            match = build_match(words, status, is_final=is_final)
+            match = build_match(words, *list_marks(status, owner, is_final=is_final))
             statement = (SEARCH_LISTINGS, match, until, status, limit, names, inside)
         elif status:
             sql = SELECT_LISTINGS_OF_STREAMS if inside else SELECT_LISTINGS_BY_STATUS
             statement = (sql, status, until, changed_since, limit, names)
-        return [parse_listing(row) for row in await self._db.reader.fetch_all(*statement)]
+        return [parse_listing(row) for row in await self._db.reader.fetch_all(*narrow(owner, *statement))]
 
-    async def find_by_prefix(self, prefix: str, *, limit: int = 100) -> list[str]:
-        rows = await self._db.reader.fetch_all(SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
+    async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
+        statement = (SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
+        rows = await self._db.reader.fetch_all(*narrow(owner, *statement))
         return [name for (name,) in rows]
+
+    async def find_owners(self, streams: Collection[str]) -> Mapping[str, str]:
+        rows = await self._db.reader.fetch_all(SELECT_OWNERS, json.dumps(list(streams)))
+        return dict(parse_owners(rows))
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         if after < 0:
@@ -96,16 +109,22 @@ class SqliteLists:
         return parse_changes(await self._db.reader.fetch_all(SELECT_CHANGES, after), after)
 
 
-def build_match(words: Sequence[str], status: str = "", *, is_final: bool = False) -> str:
+def narrow(owner: str | None, sql: str, *values: Any) -> tuple[Any, ...]:
+    """A statement and its values, for the streams of an owner; for all with None."""
+    if owner is None:
+        return sql.format(own=""), *values
+    return sql.format(own=f" and stream.owner = ?{len(values) + 1}"), *values, owner
+
+
+def build_match(words: Sequence[str], wanted: Sequence[str], unwanted: Sequence[str]) -> str:
     """An expression of FTS5 for streams with all of these words, the last of them a prefix.
 
-    A status that streams keep is looked up in the index, too; any other one only among streams that have none of
-    those. Else a search for a common word could go through all streams in vain.
+    `wanted`, `unwanted`: marks, which are looked up in the index, too. Else a search for a common word could go through
+    all streams in vain.
     """
-    match = join_words(words) + "*"
-    if status and is_final:
-        return f"({match}) AND {join_words([mark_status(status)])}"
-    return f"({match}) NOT {join_words([FINAL_MARK])}" if status else match
+    match = f"({join_words(words)}*)"
+    match = f"({match} AND {join_words(wanted)})" if wanted else match
+    return " NOT ".join([match, *(join_words([mark]) for mark in unwanted)])
 
 
 def join_words(words: Sequence[str]) -> str:

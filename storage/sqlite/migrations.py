@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from storage.migrations import Migration, find_missing
 from storage.sqlite.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
-from storage.sqlite.ledger import CREATE_LEDGER
+from storage.sqlite.ledger import CREATE_LEDGER, GIVE_LEDGER_OWNERS
 
 MIGRATIONS: Sequence[Migration] = (
     Migration(
@@ -142,6 +142,29 @@ MIGRATIONS: Sequence[Migration] = (
     ),
     Migration(5, "tombstones", REFUSE_RETURN),
     Migration(6, "lease_holders", ("alter table lease rename column owner to holder",)),
+    Migration(
+        7,
+        "owners",
+        (
+            "alter table stream add column owner text not null default 'local'",
+            "create index stream_by_owner on stream (owner, number)",
+            "create index stream_by_owner_and_status on stream (owner, status, number)",
+            "create index stream_by_owner_and_name on stream (owner, name)",
+            # Each stream's spending keeps its owner: streams are removed, and what they spent is not.
+            "alter table spending add column owner text not null default 'local'",
+            """
+        create table owner_spending (
+            day text not null,
+            owner text not null,
+            calls integer not null,
+            cost text not null,
+            primary key (day, owner)
+        ) strict, without rowid
+        """,
+            "insert into owner_spending select day, 'local', calls, cost from daily_spending",
+            *GIVE_LEDGER_OWNERS,
+        ),
+    ),
 )
 
 CREATE_MIGRATION_TABLE = """

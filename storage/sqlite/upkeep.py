@@ -7,11 +7,13 @@ from contextlib import suppress
 
 import aiosqlite
 
+from storage import LOCAL_OWNER
 from storage.journal import Amount, StreamSummary
 from storage.ledger import parse_judgment
 from storage.sqlite.connection import ReadOnlyError
 from storage.sqlite.database import Database
 from storage.sqlite.ledger import SELECT_JUDGMENTS, UPSERT_JUDGMENTS
+from storage.sqlite.lists import narrow
 from storage.summaries import encode_summary, encode_words, parse_amount
 from storage.words import Tokenizer
 
@@ -24,13 +26,17 @@ select name from (
 """
 
 UPDATE_SUMMARY = """
-update stream set title = ?, status = ?, details = ? where name = ? and seq = ? returning number
+update stream set title = ?, status = ?, details = ? where name = ? and seq = ? returning number, owner
 """
 
 SELECT_DAYS = """
-select day, 0, calls, cost from spending
+select day, owner, 0, calls, cost from spending
 union all
-select day, 1, calls, cost from daily_spending
+select day, '', 0, calls, cost from spending
+union all
+select day, '', 1, calls, cost from daily_spending
+union all
+select day, owner, 1, calls, cost from owner_spending
 """
 
 # Each word by itself: a search for all of them at once would begin with the first stream that has them.
@@ -44,7 +50,7 @@ limit 1
 """
 
 SELECT_UNCHANGED = """
-select name from stream where changed_at < ?1 and status in (select value from json_each(?2)) order by number
+select name from stream where changed_at < ?1 and status in (select value from json_each(?2)){own} order by number
 """
 
 CREATE_WORD_COUNT = """
@@ -64,9 +70,9 @@ class SqliteUpkeep:
         return [name for (name,) in await self._db.reader.fetch_all(SELECT_ALL_STREAMS)]
 
     async def read_summary(self, stream: str) -> StreamSummary:
-        sql = "select title, status, details from stream where name = ?"
+        sql = "select title, status, details, owner from stream where name = ?"
         rows = await self._db.reader.fetch_all(sql, stream)
-        title, status, text = rows[0] if rows else ("", "", "")
+        title, status, text, owner = rows[0] if rows else ("", "", "", LOCAL_OWNER)
         details = {}
         with suppress(ValueError):
             details = json.loads(text)
@@ -77,25 +83,28 @@ class SqliteUpkeep:
         }
         sql = f"{SELECT_JUDGMENTS} where stream = ? order by number"
         judgments = [parse_judgment(row) for row in await self._db.reader.fetch_all(sql, stream)]
-        return StreamSummary(title, status, details, spending=spending, judgments=judgments or None)
+        return StreamSummary(
+            title, status, details, spending=spending, judgments=judgments or None, owner=owner
+        )
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        title, status, details, words, _, judgments = encode_summary(summary)
+        _, title, status, details, words, _, judgments = encode_summary(summary)
         async with self._db.writer.transaction() as db:
             found = list(await db.execute_fetchall(UPDATE_SUMMARY, [title, status, details, stream, version]))
-            if found:
+            for number, owner in found:
                 if words:
                     add_words = "insert into words (rowid, text) values (?, ?)"
-                    await db.execute_fetchall(add_words, [found[0][0], words])
+                    await db.execute_fetchall(add_words, [number, words])
                 await db.execute_fetchall("delete from judgment where stream = ?", [stream])
-                await db.execute_fetchall(UPSERT_JUDGMENTS, [stream, judgments or "[]"])
+                await db.execute_fetchall(UPSERT_JUDGMENTS, [owner, stream, judgments or "[]"])
                 before = await db.execute_fetchall("select day from spending where stream = ?", [stream])
                 await db.execute_fetchall("delete from spending where stream = ?", [stream])
                 rows = [
-                    (day, stream, spent.requests, f"{spent.cost:f}")
+                    (day, stream, spent.requests, f"{spent.cost:f}", owner)
                     for day, spent in summary.spending.items()
                 ]
-                await db.executemany("insert into spending values (?, ?, ?, ?)", rows)
+                add_days = "insert into spending (day, stream, calls, cost, owner) values (?, ?, ?, ?, ?)"
+                await db.executemany(add_days, rows)
                 await add_days_up(db, {day for (day,) in before} | set(summary.spending))
         return bool(found)
 
@@ -115,15 +124,17 @@ class SqliteUpkeep:
     async def clear_words(self) -> None:
         await self._db.writer.fetch_all("insert into words (words) values ('delete-all')")
 
-    async def find_unchanged(self, statuses: Collection[str], before: str) -> list[str]:
-        rows = await self._db.reader.fetch_all(SELECT_UNCHANGED, before, json.dumps(list(statuses)))
-        return [name for (name,) in rows]
+    async def find_unchanged(
+        self, statuses: Collection[str], before: str, *, owner: str | None = None
+    ) -> list[str]:
+        statement = narrow(owner, SELECT_UNCHANGED, before, json.dumps(list(statuses)))
+        return [name for (name,) in await self._db.reader.fetch_all(*statement)]
 
     async def find_wrong_days(self) -> list[str]:
-        sums: defaultdict[str, list[Amount]] = defaultdict(lambda: [Amount(), Amount()])
-        for day, kind, calls, cost in await self._db.reader.fetch_all(SELECT_DAYS):
-            sums[day][kind] = sums[day][kind].plus(parse_amount(calls, cost))
-        return sorted(day for day, (added, stored) in sums.items() if added != stored)
+        sums: defaultdict[tuple[str, str], list[Amount]] = defaultdict(lambda: [Amount(), Amount()])
+        for day, owner, kind, calls, cost in await self._db.reader.fetch_all(SELECT_DAYS):
+            sums[day, owner][kind] = sums[day, owner][kind].plus(parse_amount(calls, cost))
+        return sorted({day for (day, _), (added, stored) in sums.items() if added != stored})
 
     async def rewrite_days(self, days: Collection[str]) -> None:
         async with self._db.writer.transaction() as db:
@@ -133,9 +144,13 @@ class SqliteUpkeep:
 async def add_days_up(db: aiosqlite.Connection, days: Collection[str]) -> None:
     """Write the sums of days anew, from what each stream spent on them."""
     for day in days:
-        rows = await db.execute_fetchall("select calls, cost from spending where day = ?", [day])
-        total = Amount()
-        for calls, cost in rows:
-            total = total.plus(parse_amount(calls, cost))
+        total, sums = Amount(), dict[str, Amount]()
+        sql = "select owner, calls, cost from spending where day = ?"
+        for owner, calls, cost in await db.execute_fetchall(sql, [day]):
+            amount = parse_amount(calls, cost)
+            total, sums[owner] = total.plus(amount), sums.get(owner, Amount()).plus(amount)
         values = [day, total.requests, f"{total.cost:f}"]
         await db.execute_fetchall("insert or replace into daily_spending values (?, ?, ?)", values)
+        await db.execute_fetchall("delete from owner_spending where day = ?", [day])
+        rows = [(day, owner, one.requests, f"{one.cost:f}") for owner, one in sums.items()]
+        await db.executemany("insert into owner_spending (day, owner, calls, cost) values (?, ?, ?, ?)", rows)

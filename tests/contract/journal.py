@@ -7,19 +7,18 @@ from typing import Any
 import pytest
 from anyio.lowlevel import checkpoint
 
+from storage.canonical import encode_canonical, genesis_hash, link_hash
 from storage.journal import (
     ConflictError,
     Entry,
     Journal,
     StreamSummary,
-    encode_canonical,
-    genesis_hash,
-    link_hash,
 )
 from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
+from tests.contract.journal_owners import OwnerContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
 from tests.contract.journal_seals import SealContract
 from tests.contract.journal_spending import SpendingContract, UpkeepContract
@@ -296,5 +295,6 @@ class JournalContract(
     PresenceContract,
     UpkeepContract,
     DeletionContract,
+    OwnerContract,
 ):
     pass

@@ -11,6 +11,7 @@ from storage.journal import (
     ConflictError,
     DeletedStreamError,
     Journal,
+    StreamHead,
     StreamSummary,
 )
 from storage.ledger import LedgerRow
@@ -36,7 +37,7 @@ class DeletionContract:
         with pytest.raises(DeletedStreamError) as raised:
             await journal.read("s")
         assert raised.value.tombstone == buried
-        assert await journal.head("s") == (0, "")
+        assert await journal.head("s") == StreamHead()
 
     async def test_a_stream_that_is_unknown_has_none(self, journal: Journal) -> None:
         assert await journal.delete("never", at=AT, actor="bob") is None

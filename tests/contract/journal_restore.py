@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
+from storage.canonical import encode_canonical, genesis_hash, link_hash
 from storage.journal import (
     DamagedStreamError,
     DivergenceError,
     Entry,
     Journal,
     StreamSummary,
-    encode_canonical,
-    genesis_hash,
-    link_hash,
 )
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from storage.journal import Amount, Journal, Reservation, StreamSummary
+from storage.journal import Amount, Journal, Reservation, Spending, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries
 
 DAY, OTHER_DAY = "2026-03-01", "2026-03-02"
@@ -19,7 +19,7 @@ def cents(requests: int) -> Amount:
 
 
 async def reserve(journal: Journal, stream: str, holder: str, amount: Amount, *, now: float = 100) -> bool:
-    return await journal.reserve(stream, holder, day=DAY, now=now, grant=lambda _spent, _reserved: amount)
+    return await journal.reserve(stream, holder, day=DAY, now=now, grant=lambda _whole, _own: amount)
 
 
 @pytest.mark.requirement("N10")
@@ -86,8 +86,8 @@ class SpendingContract:
     async def test_of_many_who_reserve_at_once_none_overlooks_another(self, journal: Journal) -> None:
         granted: list[Amount] = []
 
-        def grant(spent: Amount, reserved: Amount) -> Amount:
-            left = 10 - spent.requests - reserved.requests
+        def grant(whole: Spending, _own: Spending) -> Amount:
+            left = 10 - whole.spent.requests - whole.reserved.requests
             granted.append(Amount(min(3, left)))
             return granted[-1]
 

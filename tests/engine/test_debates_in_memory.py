@@ -31,10 +31,12 @@ async def test_what_another_process_has_written_is_read(database: str) -> None:
 
 async def test_only_the_debates_used_last_stay_in_memory(database: str) -> None:
     async with open_engine(database, default="scripted") as running:
-        running.store.max_recent_entries = 40
+        recent = running.store.recent
+        recent.max_entries = 40
         ids = [(await run_debate(running)).id for _ in range(9)]
-        assert list(running.store.recent) == ids[-len(running.store.recent) :]
-        assert sum(len(each.entries) for each in running.store.recent.values()) <= 40
-        running.store.max_recent_entries = 1
+        kept = [each.id for each in recent]
+        assert kept == ids[-len(kept) :]
+        assert recent.entries == sum(len(each.entries) for each in recent) <= 40
+        recent.max_entries = 1
         assert (await running.load(ids[0])).debate.ended
-        assert list(running.store.recent) == ids[:1]
+        assert [each.id for each in recent] == ids[:1]

@@ -23,7 +23,7 @@ from server.engine.database.errors import StorageUnavailableError
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ResearchServer
-from storage.journal import encode_canonical, genesis_hash, link_hash
+from storage.canonical import encode_canonical, genesis_hash, link_hash
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_restore import build_entries
 from tests.support.engines import open_engine, run_debate, start_debate

@@ -71,10 +71,10 @@ class CountingJournal(SqliteJournal):
 
     opening = most = 0
 
-    async def read_ledger_position(self) -> int:
+    async def read_ledger_position(self, *, owner: str | None = None) -> int:
         self.opening += 1
         self.most = max(self.most, self.opening)
-        return await super().read_ledger_position()
+        return await super().read_ledger_position(owner=owner)
 
     async def append(self, stream: str, **given: Any) -> list[Entry]:
         entries = await super().append(stream, **given)

@@ -100,6 +100,6 @@ async def test_a_search_for_judges_reads_no_other_rows(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as raw:
         plan = raw.execute(
             "explain query plan select judge, sum(asked), sum(consistent), sum(correct) from judgment "
-            "where judge in (select value from json_each('[]')) group by judge"
+            "where owner = 'local' and judge in (select value from json_each('[]')) group by judge"
         ).fetchall()
     assert any("judgment_by_judge" in row[-1] and "SEARCH" in row[-1] for row in plan)

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -49,13 +51,15 @@ async def watch_statements(journal: SqliteJournal) -> AsyncIterator[Callable[[],
 
 
 async def use_lists(journal: SqliteJournal) -> None:
-    for query in ("", "cats", "cats do", "gpt-4"):
-        await journal.find(query, before=7)
+    for owner, query in product((None, "local", "ann"), ("", "cats", "cats do", "gpt-4")):
+        find = partial(journal.find, query, owner=owner)
+        await find(before=7)
         for is_final in (True, False):
-            await journal.find(query, status="concluded", is_final=is_final, before=7)
+            await find(status="concluded", is_final=is_final, before=7)
         for inside in (True, False):
-            await journal.find(query, status="running", streams=["s0"], inside=inside, changed_since=AT)
-    await journal.find_by_prefix("s")
+            await find(status="running", streams=["s0"], inside=inside, changed_since=AT)
+        await journal.find_by_prefix("s", owner=owner)
+    await journal.find_owners(["s0"])
     await journal.find_changes(-1)
     await journal.find_changes(5)
     await journal.read("s0")
@@ -66,15 +70,20 @@ async def use_sums(journal: SqliteJournal) -> None:
     await journal.acquire_lease("s0", "me", now=100, seconds=10)
     await journal.renew_leases("me", ["s0"], now=100, seconds=10)
     await journal.active_leases(now=100)
+    await journal.active_leases(now=100, owner="local")
     await journal.reserve("s0", "me", day=DAY, now=100, grant=lambda *_: Amount(1))
     await journal.find_spending(DAY, now=100)
+    await journal.find_spending(DAY, now=100, owner="local")
+    for read in (journal.read_ledger_position, journal.sum_beliefs):
+        await read(owner="local")
+    await journal.sum_judges(["m"], owner="local")
     await journal.settle("s0", Reservation("me", Amount()))
     await journal.release_lease("s0", "me")
 
 
 async def use_appends(journal: SqliteJournal) -> None:
     heading = StreamSummary("t", "running", {}, "cats", {DAY: Amount(1, Decimal("0.1"))})
-    version, _ = await journal.head("s0")
+    version, *_ = await journal.head("s0")
     await append_entries(journal, "s0", version, {}, summary=heading)
     key = OpeningKey("asked", AT, 100)
     await journal.append(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from server.debate.facts.events import Event, Opened, Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
-from storage.journal import encode_canonical, genesis_hash, link_hash
+from storage.canonical import encode_canonical, genesis_hash, link_hash
 from tests.support.golden_plays.ballots import play_alike, play_ballots, play_hollow, play_skipped
 from tests.support.golden_plays.evidence import play_digested, play_extracted, play_observed
 from tests.support.golden_plays.formats import (

@@ -9,7 +9,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.state import Debate
 from server.debate.records.verify import parse_event, verify_record
-from storage.journal import encode_canonical, genesis_hash, link_hash
+from storage.canonical import encode_canonical, genesis_hash, link_hash
 from tests.support.event_strategies import SETUPS
 from tests.support.golden_debates import JOURNALS
 from tests.support.simulation import (

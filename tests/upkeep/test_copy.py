@@ -102,7 +102,7 @@ def test_what_goes_on_in_the_copy_or_is_another_debate_there_is_told(
 
     async def write(place: str, note: str) -> None:
         async with open_any_journal(place) as journal:
-            seq, _ = await journal.head(ended)
+            seq, *_ = await journal.head(ended)
             at = "2030-01-01T00:00:00.000Z"
             await journal.append(ended, after=seq, at=at, actor="me", bodies=[{"kind": note}])
 

@@ -17,7 +17,7 @@ from server.debate.facts.events import Recorded
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import LeaseLostError, Leases
-from storage.journal import Amount, Journal, Reservation
+from storage.journal import Amount, Journal, Reservation, Spending
 
 
 class DailyLimits(NamedTuple):
@@ -58,8 +58,8 @@ class DailyBudget:
             choose(UNBOUNDED)
             return
 
-        def grant(spent: Amount, reserved: Amount) -> Amount:
-            return choose(self.compute_remaining(spent, reserved, cost_per_request).calls)
+        def grant(whole: Spending, _own: Spending) -> Amount:
+            return choose(self.compute_remaining(*whole, cost_per_request).calls)
 
         with translate_storage_errors():
             if not await self.journal.reserve(debate_id, self.leases.holder, day=self.day, grant=grant):
@@ -82,8 +82,8 @@ class DailyBudget:
         self.released.set()
         self.released = anyio.Event()
 
-    async def find_spending(self) -> tuple[Amount, Amount]:
-        """(spent today as far as prices are known, reserved by calls in flight)."""
+    async def find_spending(self) -> Spending:
+        """What was spent today as far as prices are known, and what is reserved by calls in flight."""
         with translate_storage_errors():
             return await self.journal.find_spending(self.day)
 

@@ -15,6 +15,7 @@ from server.debate.facts.state import Debate
 from server.debate.rules.schedule import verdict_source
 from server.debate.votes.counting import UNKNOWN_WEIGHT
 from server.engine.database.errors import translate_storage_errors
+from storage import LOCAL_OWNER
 from storage.journal import Journal
 from storage.ledger import JudgeSums, Ledger, LedgerRow
 
@@ -45,14 +46,14 @@ class Import:
         return [row for row in rows if known.get((row.item, row.judge)) != row]
 
 
-async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment]) -> Import:
-    """Add labelled judgments.
+async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment], owner: str = LOCAL_OWNER) -> Import:
+    """Add labelled judgments to the ledger of an owner.
 
     Raises StorageUnavailableError: the database cannot be used.
     """
     imported = Import(judgments)
     with translate_storage_errors():
-        await ledger.change_judgments(imported.join)
+        await ledger.change_judgments(imported.join, owner=owner)
     return imported
 
 
@@ -64,17 +65,17 @@ def join_readings(before: Iterable[Reading], judgment: Judgment) -> Judgment:
     return replace(judgment, readings=readings)
 
 
-async def read_judgments(ledger: Ledger) -> list[Judgment]:
-    """All of them: imported ones, and those of debates whose outcome was recorded."""
+async def read_judgments(ledger: Ledger, owner: str = LOCAL_OWNER) -> list[Judgment]:
+    """All of an owner: imported ones, and those of debates whose outcome was recorded."""
     with translate_storage_errors():
-        return [parse_row(row) for row in await ledger.read_judgments()]
+        return [parse_row(row) for row in await ledger.read_judgments(owner=owner)]
 
 
-async def read_calibration(ledger: Ledger) -> Calibration:
-    """What the beliefs of judges have been worth; those of a judge count as much as its votes, as in a pool."""
+async def read_calibration(ledger: Ledger, owner: str = LOCAL_OWNER) -> Calibration:
+    """What the beliefs of judges have been worth to an owner. Those of a judge count as much as its votes."""
     with translate_storage_errors():
-        items, sums = await ledger.sum_beliefs()
-        judges = await ledger.sum_judges({one.judge for one in sums})
+        items, sums = await ledger.sum_beliefs(owner=owner)
+        judges = await ledger.sum_judges({one.judge for one in sums}, owner=owner)
     weights = {one.judge: float(build_record(one).weight / UNKNOWN_WEIGHT) for one in judges}
     outcomes = [
         Outcomes(one.percent / 100, weights[one.judge] * one.right, weights[one.judge] * one.number)
@@ -83,8 +84,8 @@ async def read_calibration(ledger: Ledger) -> Calibration:
     return fit_calibration(outcomes, items)
 
 
-async def add_ledger(setup: Opened, journal: Journal) -> Opened:
-    """The set-up with what is known of its judges; unchanged where no judges decide, or nothing is known.
+async def add_ledger(setup: Opened, journal: Journal, owner: str = LOCAL_OWNER) -> Opened:
+    """The set-up with what its owner knows of its judges; unchanged where no judges decide, or nothing is known.
 
     A fixed number of queries, however many judges there are.
     """
@@ -92,17 +93,17 @@ async def add_ledger(setup: Opened, journal: Journal) -> Opened:
         return setup.model_copy(update={"ledger": None})
     with translate_storage_errors():
         extract = await read_extract(
-            journal, (*setup.judges.models, *setup.judges.reserve, *setup.fallback_models)
+            journal, (*setup.judges.models, *setup.judges.reserve, *setup.fallback_models), owner
         )
     return setup.model_copy(update={"ledger": extract})
 
 
-async def read_extract(ledger: Ledger, models: Iterable[str]) -> LedgerExtract | None:
-    position = await ledger.read_ledger_position()
+async def read_extract(ledger: Ledger, models: Iterable[str], owner: str) -> LedgerExtract | None:
+    position = await ledger.read_ledger_position(owner=owner)
     if not position:
         return None
-    records = [build_record(sums) for sums in await ledger.sum_judges({*models})]
-    return build_extract(position, records, await read_calibration(ledger))
+    records = [build_record(sums) for sums in await ledger.sum_judges({*models}, owner=owner)]
+    return build_extract(position, records, await read_calibration(ledger, owner))
 
 
 def build_record(sums: JudgeSums) -> JudgeRecord:

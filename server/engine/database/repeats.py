@@ -129,8 +129,8 @@ def find_repeated_turn(
     return Intervention((), told)
 
 
-def build_opening_key(actor: str, asked: Asked, now: datetime) -> OpeningKey:
-    """The key of what this actor asks for at this time."""
-    digest = sha256(encode_json({"actor": actor, "asked": dict(asked.data)})).hexdigest()
+def build_opening_key(owner: str, actor: str, asked: Asked, now: datetime) -> OpeningKey:
+    """The key of what this actor asks for at this time, for debates of this owner."""
+    digest = sha256(encode_json({"owner": owner, "actor": actor, "asked": dict(asked.data)})).hexdigest()
     since = (now - asked.window).isoformat(timespec="milliseconds") if asked.window else ""
     return OpeningKey(digest, since.replace("+00:00", "Z"))

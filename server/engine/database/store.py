@@ -5,7 +5,7 @@ changes; recording returns the next one. Errors of the journal leave here as `St
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -26,8 +26,10 @@ from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
 from server.engine.database.ledger import add_ledger, build_debate_rows
+from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import Asked, TwinError, build_opening_key
 from server.signing import Signer
+from storage import LOCAL_OWNER
 from storage.journal import (
     ConflictError,
     DeletedStreamError,
@@ -36,6 +38,7 @@ from storage.journal import (
     KeyTakenError,
     OpeningKey,
     Reservation,
+    StreamHead,
     StreamListing,
     StreamSummary,
 )
@@ -51,6 +54,7 @@ class DebateSnapshot(StoredDebate):
 
     days: Mapping[str, DaySum] = field(default_factory=dict)  # what its entries took, by day
     is_foreign: bool = False  # its last entry was not recorded by this installation
+    owner: str = LOCAL_OWNER  # whose it is
 
     @property
     def is_unattended(self) -> bool:
@@ -71,16 +75,22 @@ class DebateStore:
     """Every method may raise StorageUnavailableError: the database cannot be used, or an entry was altered.
 
     Events that do not make a debate raise IllegalEvent, a bug of ours; nothing is written then.
+
+    `owner`: whose debates it knows. To each owner it is as if there were no others: what is said of the debate of
+    another is what is said of an id that never was. None: of all.
     """
 
     journal: Journal
     clock: Callable[[], datetime]
     signer: Signer | None = None  # without one nothing is sealed, and no debate counts as foreign
     listeners: list[OnCommit] = field(default_factory=list)
-    recent: dict[str, DebateSnapshot] = field(default_factory=dict)  # by id, the one used last at the end
-    recent_entries: int = 0  # of all of these
+    recent: RecentDebates[DebateSnapshot] = field(default_factory=RecentDebates)
     opening: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(MAX_OPENING))
-    max_recent_entries: int = 2_000  # of all of these, about 10 MB; the one used last stays, however long
+    owner: str | None = None
+
+    def of(self, owner: str) -> "DebateStore":
+        """The same store, for the debates of one owner."""
+        return replace(self, owner=owner)
 
     async def open(
         self,
@@ -89,10 +99,11 @@ class DebateStore:
         asked: Asked | None = None,
         *,
         debate_id: str = "",
+        owner: str = LOCAL_OWNER,
     ) -> DebateSnapshot:
         """Record a new debate, by default under a new id; a fork begins with the events it inherits.
 
-        `asked`: the request for it, if repeats of it are to find this debate.
+        `asked`: the request for it, if repeats of it are to find this debate. `owner`: for a store of all.
 
         Raises:
             TwinError: the request is a repeat.
@@ -101,11 +112,13 @@ class DebateStore:
         setup, *inherited = events
         assert isinstance(setup, Opened)
         debate_id = debate_id or build_debate_id()
-        key = build_opening_key(actor, asked, self.clock()) if asked else None
+        owner = self.owner or owner
+        key = build_opening_key(owner, actor, asked, self.clock()) if asked else None
         async with self.opening:
-            events = (await add_ledger(setup, self.journal), *inherited)
+            events = (await add_ledger(setup, self.journal, owner), *inherited)
+            opened = DebateSnapshot(debate_id, replay(events), (), owner=owner)
             try:
-                return await self.append(DebateSnapshot(debate_id, replay(events), ()), events, actor, key)
+                return await self.append(opened, events, actor, key)
             except KeyTakenError as error:
                 raise TwinError(error.stream) from None
 
@@ -128,30 +141,64 @@ class DebateStore:
             DebateNotFoundError: nothing is stored under this id.
             DebateDeletedError: nothing any more.
         """
+        head = await self._find_head(debate_id)
+        known = self.recent.find(debate_id)
+        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2] or known.is_foreign:
+            known = await self._read(debate_id, head.owner)
+        self.recent.keep(known)
+        return known
+
+    async def _find_head(self, debate_id: str) -> StreamHead:
+        """The end of a debate, deleted ones included. Raises DebateNotFoundError for that of another owner."""
         with translate_storage_errors():
             head = await self.journal.head(debate_id)
-        known = self.recent.get(debate_id)
-        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head or known.is_foreign:
-            known = await self.read(debate_id)
-        self.keep(known)
-        return known
+            if self.owner in (None, head.owner):
+                return head
+            # Of an id that never was the same is asked, so that not even the time tells one from the other.
+            owners = await self.journal.find_owners([debate_id])
+        if owners.get(debate_id) != self.owner:
+            raise DebateNotFoundError(debate_id)
+        return head
 
     async def load_past(self, debate_id: str, version: int) -> DebateSnapshot:
         """The debate with so many entries or more. Entries do not change: what is known of them is good enough."""
-        known = self.recent.get(debate_id)
-        return known if known and known.debate.version >= version else await self.load(debate_id)
+        known = self.recent.find(debate_id)
+        is_enough = known and known.debate.version >= version and self.owner in (None, known.owner)
+        return known if known and is_enough else await self.load(debate_id)
 
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
+        return await self._read(debate_id, (await self._find_head(debate_id)).owner)
+
+    async def _read(self, debate_id: str, owner: str) -> DebateSnapshot:
         with translate_storage_errors():
             try:
                 entries, seal = await self.journal.read_sealed(debate_id)
             except DeletedStreamError:
-                self.forget(debate_id)
+                self.recent.forget(debate_id)
                 raise
-        return self.build_snapshot(debate_id, entries, seal)
+        return self.build_snapshot(debate_id, entries, seal, owner)
 
-    def build_snapshot(self, debate_id: str, entries: Sequence[Entry], seal: str) -> DebateSnapshot:
+    async def read_entries(self, snapshot: DebateSnapshot) -> list[Entry]:
+        """Its entries as they are stored: a later release writes more fields, and the hashes cover them."""
+        with translate_storage_errors():
+            return (await self.journal.read(snapshot.id))[: snapshot.debate.version]
+
+    async def find_text(self, debate_id: str, name: str) -> str:
+        """The text that was kept beside a debate under this name; "" for none."""
+        await self._find_head(debate_id)
+        with translate_storage_errors():
+            return await self.journal.find_text(debate_id, name)
+
+    async def keep_text(self, debate_id: str, name: str, text: str) -> str:
+        """Keep a text beside a debate, unless one is kept. Returns the one that is; "" without such a debate."""
+        await self._find_head(debate_id)
+        with translate_storage_errors():
+            return await self.journal.keep_text(debate_id, name, text)
+
+    def build_snapshot(
+        self, debate_id: str, entries: Sequence[Entry], seal: str, owner: str
+    ) -> DebateSnapshot:
         """The debate with entries that were read. Raises as `read`."""
         with translate_storage_errors():
             history = tuple(map(parse_entry, entries))
@@ -160,7 +207,7 @@ class DebateStore:
             debate = replay(entry.event for entry in history)
             days = add_spending({}, history, debate.setup.forked_at_round)
             is_foreign = self.signer is not None and seal != self.compute_seal(debate_id, history[-1])
-            return DebateSnapshot(debate_id, debate, history, days, is_foreign)
+            return DebateSnapshot(debate_id, debate, history, days, is_foreign, owner)
 
     def compute_seal(self, debate_id: str, head: Recorded) -> str:
         return self.signer.seal(debate_id, head.seq, bytes.fromhex(head.hash)) if self.signer else ""
@@ -168,17 +215,26 @@ class DebateStore:
     async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
         """Rows of lists and searches, newest first; filters as in `Journal.find`."""
         with translate_storage_errors():
-            return await self.journal.find(query, **filters)
+            return await self.journal.find(query, owner=self.owner, **filters)
 
     async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
         """Ids that begin so, in order of the alphabet."""
         with translate_storage_errors():
-            return await self.journal.find_by_prefix(prefix, limit=limit)
+            return await self.journal.find_by_prefix(prefix, limit=limit, owner=self.owner)
 
     async def find_changes(self, position: int) -> tuple[int, list[str]]:
         """(position, ids of debates written to since), by any process; -1 only asks for the position."""
         with translate_storage_errors():
-            return await self.journal.find_changes(position)
+            position, debate_ids = await self.journal.find_changes(position)
+            if self.owner is None or not debate_ids:
+                return position, debate_ids
+            owners = await self.journal.find_owners(debate_ids)
+        return position, [debate_id for debate_id in debate_ids if owners.get(debate_id) == self.owner]
+
+    async def find_owners(self, debate_ids: Collection[str]) -> Mapping[str, str]:
+        """Whose each of these is, or was before it was deleted."""
+        with translate_storage_errors():
+            return await self.journal.find_owners(debate_ids)
 
     async def adopt(self, debate_id: str) -> DebateSnapshot:
         """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""
@@ -190,24 +246,11 @@ class DebateStore:
             await self.journal.set_seal(snapshot.id, last.seq, self.compute_seal(snapshot.id, last))
         return self.publish(await self.load(debate_id))
 
-    def keep(self, snapshot: DebateSnapshot) -> None:
-        """Keep it in memory, and of those used before it as many as fit."""
-        before = self.recent.pop(snapshot.id, None)
-        self.recent[snapshot.id] = snapshot
-        self.recent_entries += len(snapshot.entries) - (len(before.entries) if before else 0)
-        while self.recent_entries > self.max_recent_entries and len(self.recent) > 1:
-            self.recent_entries -= len(self.recent.pop(next(iter(self.recent))).entries)
-
-    def forget(self, debate_id: str) -> None:
-        """Drop what is kept in memory of a debate that is gone."""
-        if known := self.recent.pop(debate_id, None):
-            self.recent_entries -= len(known.entries)
-
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
         with translate_storage_errors():
-            version, _ = await self.journal.head(snapshot.id)
-        if version == snapshot.debate.version:
+            head = await self.journal.head(snapshot.id)
+        if head.seq == snapshot.debate.version:
             return snapshot
         return self.publish(await self.load(snapshot.id))
 
@@ -253,7 +296,9 @@ class DebateStore:
                 at=at,
                 actor=actor,
                 bodies=[event.model_dump(mode="json") for event in events],
-                summary=build_stream_summary(reached.debate, events, (*history, *unsaved), days),
+                summary=build_stream_summary(
+                    reached.debate, events, (*history, *unsaved), days, reached.owner
+                ),
                 key=key,
                 reserved=reserved,
                 seal=self.signer.seal if self.signer and not reached.is_foreign else None,
@@ -291,7 +336,7 @@ class DebateStore:
         return snapshot
 
     def publish(self, snapshot: DebateSnapshot) -> DebateSnapshot:
-        self.keep(snapshot)
+        self.recent.keep(snapshot)
         for listener in self.listeners:
             listener(snapshot)
         return snapshot
@@ -312,7 +357,11 @@ def parse_entry(entry: Entry) -> Recorded:
 
 
 def build_stream_summary(
-    debate: Debate, events: Sequence[Event], entries: Sequence[Recorded], days: Mapping[str, DaySum]
+    debate: Debate,
+    events: Sequence[Event],
+    entries: Sequence[Recorded],
+    days: Mapping[str, DaySum],
+    owner: str = LOCAL_OWNER,
 ) -> StreamSummary:
     """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included."""
     price = Decimal(0)  # of an answer whose tokens were not counted
@@ -340,10 +389,11 @@ def build_stream_summary(
         spending={day: spent.estimate(price) for day, spent in days.items()},
         is_final=bool(debate.ended),
         judgments=build_debate_rows(debate),
+        owner=owner,
     )
 
 
 def build_whole_summary(snapshot: DebateSnapshot) -> StreamSummary:
     """The row of lists and searches with the words of all entries."""
     events = [entry.event for entry in snapshot.entries]
-    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days)
+    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days, snapshot.owner)

@@ -84,7 +84,7 @@ async def write_until_heard(journal: PostgresJournal, heard: list[str]) -> None:
     """Until the other one listens: it begins to in the background."""
     async with asyncio.timeout(2 * TIMEOUT):
         while "news" not in heard:
-            seq, _ = await journal.head("news")
+            seq, *_ = await journal.head("news")
             await append_entries(journal, "news", seq, {})
             await wait_before_next_poll()
 

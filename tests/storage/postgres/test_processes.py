@@ -85,7 +85,7 @@ async def test_batches_that_overlap_in_another_order_all_end(postgres_database: 
         async def write(journal: PostgresJournal, name: str) -> None:
             for _ in range(3):
                 while True:
-                    seq, _ = await journal.head(name)
+                    seq, *_ = await journal.head(name)
                     try:
                         await append_entries(journal, name, seq, {})
                         break
