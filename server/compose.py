@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from server.engine.database.daily_budget import DailyLimits
 from server.engine.debates import DebateManager, utc_now
@@ -24,9 +25,13 @@ from server.redaction import find_secrets, learn_secrets
 from server.research import Research
 from server.settings import Settings
 from server.signing import Signer
-from server.startup import DATABASE_PATIENCE, open_journal
+from server.startup import DATABASE_PATIENCE, open_journal, open_telemetry
 from storage.journal import Journal
 from storage.outbox import Outbox
+
+if TYPE_CHECKING:
+    from server.telemetry.debates import DebateTracer
+    from server.telemetry.pipeline import Telemetry
 
 OpenHooks = Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]
 
@@ -43,11 +48,13 @@ async def open_manager(
     leeway: float = LEEWAY,
     journal: Journal | None = None,
     database_patience: float = DATABASE_PATIENCE,
+    telemetry: "Telemetry | None" = None,
 ) -> AsyncIterator[DebateManager]:
     """The manager of this process, with its database, research servers and hooks.
 
     `custom_models`: by name. `recover`: resume unattended debates whose process is gone, and remove old ones. `chaos`:
-    faults to inject into all models. `leeway`: see `ModelCaller`. `journal`: one that is open already, and stays open.
+    faults to inject into all models. `leeway`: see `ModelCaller`. `journal`, `telemetry`: what is open
+    already, and stays open.
 
     Raises InvalidSettingsError for a file of hooks, StorageUnavailableError for a database that cannot be used.
     """
@@ -59,38 +66,71 @@ async def open_manager(
         nullcontext(journal) if journal else open_own() as opened,
         Research(settings.mcp_servers) as research,
         Connections() as connections,
+        open_tracer(telemetry, environ) as tracer,
         DebateManager(
             opened,
-            ModelRegistry(custom_models, build_guard(settings), chaos, prices, connections),
-            configured_models=settings.models,
-            effort=settings.effort,
-            embeddings=settings.embeddings,
+            build_registry(settings, custom_models, chaos, prices, connections, tracer),
             environ=environ,
             clock=clock,
             research=research,
-            daily_limits=DailyLimits(settings.daily_calls, settings.daily_cost_usd),
             prices=prices,
-            windows=WindowTable(settings.windows),
             leeway=leeway,
-            signer=Signer(settings.signing_key, settings.signing_key_file),
-            client_terms=ClientTerms(settings.client_timeout, settings.confirm_cost_usd),
+            **build_options(settings),
         ) as manager,
         nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):
         manager.subscribe(partial(sign_when_ended, manager))
+        if tracer:
+            tracer.attach(manager, opened.outbox if settings.hooks else None)
         if recover and not opened.is_read_only:
             start_upkeep(manager, settings)
         yield manager
+
+
+def build_options(settings: Settings) -> dict[str, Any]:
+    """The arguments of the manager that follow from the settings alone."""
+    return {
+        "configured_models": settings.models,
+        "effort": settings.effort,
+        "embeddings": settings.embeddings,
+        "daily_limits": DailyLimits(settings.daily_calls, settings.daily_cost_usd),
+        "windows": WindowTable(settings.windows),
+        "signer": Signer(settings.signing_key, settings.signing_key_file),
+        "client_terms": ClientTerms(settings.client_timeout, settings.confirm_cost_usd),
+    }
+
+
+def build_registry(
+    settings: Settings,
+    custom_models: Mapping[str, OwnModel] | None,
+    chaos: Chaos | None,
+    prices: PriceTable,
+    connections: Connections,
+    tracer: "DebateTracer | None",
+) -> ModelRegistry:
+    guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
+    watch = tracer.watch_attempt if tracer else None
+    return ModelRegistry(custom_models, guard, chaos, prices, connections, watch)
+
+
+@asynccontextmanager
+async def open_tracer(
+    telemetry: "Telemetry | None", environ: Mapping[str, str]
+) -> AsyncIterator["DebateTracer | None"]:
+    """What tells of debates, if a collector is set. It is open longer than they run."""
+    with nullcontext(telemetry) if telemetry else open_telemetry(environ) as opened:
+        if opened is None:
+            yield None
+            return
+        from server.telemetry.debates import DebateTracer  # noqa: PLC0415  (an extra)
+
+        yield DebateTracer(opened.tracer, opened.instruments)
 
 
 async def load_secrets(environ: Mapping[str, str]) -> None:
     """Keys that are kept elsewhere, and what is never to be told."""
     await keys.load_for(environ)
     learn_secrets(find_secrets(environ))
-
-
-def build_guard(settings: Settings) -> Guard:
-    return Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
 
 
 def start_upkeep(manager: DebateManager, settings: Settings) -> None:

@@ -3,16 +3,23 @@
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from server.debate.facts.text import clean_line, remove_invisible
 from server.redaction import find_secret_parts, learn_secrets, redact_error
 from server.settings import InvalidSettingsError, Settings
+from server.telemetry import is_wanted
 from storage import sqlite
 from storage.addresses import is_address
 from storage.journal import Journal, StorageError
+
+if TYPE_CHECKING:
+    from server.telemetry.pipeline import Telemetry
+
+logger = logging.getLogger(__name__)
 
 DATABASE_PATIENCE = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
 
@@ -99,6 +106,29 @@ def find_password(settings: Settings) -> Callable[[], str] | None:
 
     read()
     return read
+
+
+@contextmanager
+def open_telemetry(environ: Mapping[str, str], tools: Collection[str] = ()) -> Iterator["Telemetry | None"]:
+    """Spans and metrics for a collector, where the standard variables name one and the extra is installed.
+
+    `tools`: their names. These variables are often set for all programs of a machine: that the extra is
+    missing is a warning.
+    """
+    if not (is_wanted(environ, "traces") or is_wanted(environ, "metrics")):
+        yield None
+        return
+    try:
+        from server.telemetry.pipeline import open_pipeline  # noqa: PLC0415
+    except ModuleNotFoundError:
+        hint = "pip install 'counterpoint-mcp[otel]'"
+        logger.warning(
+            "A collector is set (OTEL_EXPORTER_OTLP_ENDPOINT), and is sent nothing without: %s", hint
+        )
+        yield None
+        return
+    with open_pipeline(environ, tools) as telemetry:
+        yield telemetry
 
 
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")

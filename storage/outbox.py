@@ -74,5 +74,8 @@ class Outbox(Protocol):
     async def reschedule(self, item: OutboxItem) -> None:
         """Store `due_at` and `attempts` of an item. Those behind it wait for it."""
 
+    async def count(self) -> int:
+        """How many items there are, due or not."""
+
     async def delete_overdue(self, due_before: float) -> int:
         """Delete items that were due before that time. Returns their number."""

@@ -289,6 +289,7 @@ BUILT: dict[str, str] = {
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
         "the difference"
     ),
+    "N15": "OpenTelemetry spans and metrics for calls, tokens, cost",
 }
 
 PARTLY: dict[str, str] = {
@@ -306,5 +307,4 @@ PLANNED: dict[str, str] = {
         "the debate that used it"
     ),
     "D22": "similarity and response caching",
-    "N15": "OpenTelemetry spans and metrics for calls, tokens, cost",
 }

@@ -121,11 +121,17 @@ ROOMS: dict[str, str] = {
         "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
     ),
-    "startup": "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite",
+    "telemetry": (
+        "debate.commands debate.facts engine.database engine.debates engine.runner models models.fakes redaction "
+        "settings storage"
+    ),
+    "startup": (
+        "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite telemetry"
+    ),
     "compose": (
         "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models.client models.fakes models.own models.prices models.providers models.registry "
-        "models.resilience models.windows redaction research settings signing startup storage upkeep"
+        "models.resilience models.windows redaction research settings signing startup storage telemetry upkeep"
     ),
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
@@ -166,8 +172,8 @@ ROOMS: dict[str, str] = {
     "tools.schemas": "tools.tool",
     "mcp": (
         "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
-        "models.own models.providers redaction settings startup storage tools.asking tools.debates tools.hints "
-        "tools.listing tools.results tools.texts tools.tool web.page web.sources"
+        "models.own models.providers redaction settings startup storage telemetry tools.asking tools.debates "
+        "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
     "http_server": "compose debate.facts engine.debates mcp models.own settings storage",
     "client_configs": "debate.facts settings",
@@ -249,6 +255,7 @@ LIBRARIES: dict[str, str] = {
     "web.site": "anyio pydantic starlette uvicorn",
     "http_server": "anyio mcp starlette uvicorn",
     "mcp": "anyio mcp pydantic",
+    "telemetry": "anyio mcp opentelemetry pydantic",
     "cli.terminal": "rich",
     "cli.completion": "anyio click",
     "cli.defaults": "click",
@@ -274,7 +281,7 @@ MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/debate": 13,  # the rooms of the core
     "storage": 13,  # what the databases have in common
-    "server": 21,  # the rooms themselves, and the files that belong to none
+    "server": 22,  # the rooms themselves, and the files that belong to none
 }
 
 PURE = (
@@ -389,6 +396,8 @@ def test_the_server_starts_without_what_takes_long_to_import() -> None:
         "jsonschema",
         "jsonschema_rs",
         "litellm",
+        "opentelemetry.exporter",
+        "opentelemetry.sdk",
         "rich",
         "server.cli.live",
         "server.cli.main",

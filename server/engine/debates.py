@@ -85,7 +85,7 @@ class DebateManager:
         client_terms: ClientTerms = DEFAULT_TERMS,
     ) -> None:
         """`configured_models` (if empty, the API keys in `environ` decide), `effort`: for debates that name none."""
-        self.environ, self.clock = environ, clock
+        self.environ, self.clock, self.client_terms = environ, clock, client_terms
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
@@ -93,7 +93,6 @@ class DebateManager:
         self.store = DebateStore(journal, clock, signer)
         self.load, self.adopt, self.find = self.store.load, self.store.adopt, self.store.find
         self.find_by_prefix, self.find_changes = self.store.find_by_prefix, self.store.find_changes
-        self.client_terms = client_terms
         self._journal, self._models = journal, models
         self._find_price, self._windows = (prices or PriceTable()).find_price, windows or WindowTable()
         self._open = partial(open_debate, find_price=self._find_price, effort=effort, embeddings=embeddings)
@@ -113,6 +112,7 @@ class DebateManager:
         self._driver = driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
         self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
+        self.run_watchers = driver.run_watchers
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     async def __aenter__(self) -> Self:

@@ -6,7 +6,7 @@ gone.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 
 import anyio
 from anyio.abc import TaskGroup
@@ -28,6 +28,9 @@ PROGRESS_INTERVAL = 5.0  # seconds between progress reports without news: client
 OnChange = Callable[[DebateSnapshot], Awaitable[None]] | None
 """Awaited by the request that waits: at each new state, and at least every PROGRESS_INTERVAL."""
 
+WatchRun = Callable[[Run], AbstractContextManager[None]]
+"""Makes what is entered when this process begins to work on a debate, and left when it stops. Neither may raise."""
+
 
 class DebateDriver:
     def __init__(self, store: DebateStore, runner: Runner, leases: Leases, task_group: TaskGroup) -> None:
@@ -40,6 +43,7 @@ class DebateDriver:
         self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
         self.failures: dict[str, Exception] = {}  # what ended the last run of a debate, if something did
         self.clients: dict[str, ClientModel] = {}  # by debate id: those that wait for it, or have done so
+        self.run_watchers: list[WatchRun] = []
         self.run_added = anyio.Event()
         self.is_ending = False
         self.presence = DatabasePresence(store.journal, self.stop_all)
@@ -127,11 +131,17 @@ class DebateDriver:
                         await self.wait_for_change(debate_id)  # follow what the other process records
                         await self.store.refresh(run.snapshot)
                         continue
-                    with anyio.CancelScope() as run.lease_scope, suppress(LeaseLostError):
+                    with (
+                        anyio.CancelScope() as run.lease_scope,
+                        suppress(LeaseLostError),
+                        ExitStack() as watching,
+                    ):
                         run.started_at = self.store.clock()
                         if not is_new:  # whoever had the lease before may have recorded something
                             run.update(await self.store.load(debate_id))
                         is_new = False
+                        for watch in self.run_watchers:
+                            watching.enter_context(watch(run))
                         await self.runner.run(run)
                         await self.mirrors.hold(run)
                     run.lease_scope = None

@@ -166,7 +166,8 @@ class ModelCaller:
         # For models that do not respect their timeout.
         longest = self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
         with anyio.move_on_after(longest) as limit:
-            reply = await (model or self.models.get(call.model)).reply(request, on_text)
+            asked = self.models.watch(call.model, model) if model else self.models.get(call.model)
+            reply = await asked.reply(request, on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
         await self.turnstile.enter()

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from mcp import MCPError, types
 from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
-from mcp.server.context import CallNext, HandlerResult
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import Server
 
 from server.mcp import app
@@ -41,8 +41,10 @@ ICON = "data:image/svg+xml," + quote(
 )
 
 
-def build_server(manager: LateManager, updates: UpdateBus | None = None) -> Server[LateManager]:
-    """`updates`: where changes are announced; a bus of its own by default."""
+def build_server(
+    manager: LateManager, updates: UpdateBus | None = None, meter: ServerMiddleware[Any] | None = None
+) -> Server[LateManager]:
+    """`updates`: where changes are announced; a bus of its own by default. `meter`: measures what clients ask."""
     updates = updates or UpdateBus()
 
     @asynccontextmanager
@@ -85,7 +87,7 @@ def build_server(manager: LateManager, updates: UpdateBus | None = None) -> Serv
     ):
         server.add_request_handler(method, kind, handle_task)
     server.extensions |= {TASKS: {}, APPS: {}}
-    server.middleware.append(add_legacy_extensions)
+    server.middleware += [meter, add_legacy_extensions] if meter else [add_legacy_extensions]
     return server
 
 
@@ -102,6 +104,11 @@ def find_input_schema(tool: str) -> dict[str, Any] | None:
     """For headers that repeat arguments. Over HTTP the SDK would list all tools for each call."""
     listed = load_listed_tools().get(tool)
     return listed.input_schema if listed else None
+
+
+def list_tool_names() -> list[str]:
+    """All that clients may call, the tool of the page included."""
+    return [*load_listed_tools(), app.WATCH]
 
 
 async def list_tools(context: RequestContext, _params: object) -> types.ListToolsResult:

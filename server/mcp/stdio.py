@@ -33,15 +33,16 @@ from pydantic import ValidationError
 from server.debate.facts.errors import DebateError
 from server.mcp.late_manager import LateManager
 from server.mcp.outgoing import OutgoingMessages, write_whole
-from server.mcp.server import build_server
+from server.mcp.server import build_server, list_tool_names
 from server.redaction import redact_error
 from server.settings import Settings
-from server.startup import log_to_stderr, open_journal
+from server.startup import log_to_stderr, open_journal, open_telemetry
 from storage.journal import Journal
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
     from server.models.own import OwnModel
+    from server.telemetry.pipeline import Telemetry
 
 SHUTDOWN_GRACE = 0.9
 """Seconds from a signal to the end of the process. The database stays consistent if closing takes longer."""
@@ -87,14 +88,18 @@ async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = No
 
         prepare_hooks(settings, os.environ)  # a file that is wrong is told before there is a database
     try:
-        async with (
-            open_journal(settings) as journal,
-            open_late_manager(settings, models, journal) as (manager, managing),
-        ):
-            protocol = asyncio.create_task(run_protocol(build_server(manager)))
-            events: set[asyncio.Future[Any]] = {protocol, managing, stopped}
-            await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
-            protocol.cancel()
+        with open_telemetry(os.environ, list_tool_names()) as telemetry:
+            async with (
+                open_journal(settings) as journal,
+                open_late_manager(settings, models, journal, telemetry) as (manager, managing),
+            ):
+                server = build_server(
+                    manager, meter=telemetry.measure_requests("pipe") if telemetry else None
+                )
+                protocol = asyncio.create_task(run_protocol(server))
+                events: set[asyncio.Future[Any]] = {protocol, managing, stopped}
+                await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+                protocol.cancel()
     except Exception:
         if protocol is None:
             raise
@@ -112,7 +117,10 @@ async def serve(settings: Settings, models: Mapping[str, "OwnModel"] | None = No
 
 @asynccontextmanager
 async def open_late_manager(
-    settings: Settings, models: Mapping[str, "OwnModel"] | None, journal: Journal
+    settings: Settings,
+    models: Mapping[str, "OwnModel"] | None,
+    journal: Journal,
+    telemetry: "Telemetry | None" = None,
 ) -> AsyncIterator[tuple[LateManager, asyncio.Task[None]]]:
     """A manager that is opened when it is needed, and the task that holds it, which ends before only if it fails.
 
@@ -129,7 +137,7 @@ async def open_late_manager(
 
         gc.freeze()
         gc.enable()
-        return open_manager(settings, models, recover=True, journal=journal)
+        return open_manager(settings, models, recover=True, journal=journal, telemetry=telemetry)
 
     manager = LateManager(open_now)
     managing = asyncio.create_task(manager.run(journal, settings.max_recovery_age_hours))

@@ -6,9 +6,9 @@ time limits and cancellation are its own business, so that the engine handles on
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import anyio
 
@@ -60,6 +60,34 @@ class ModelError(Exception):
         self.detail = detail
         self.attempts = attempts
         self.may_be_repeated = may_be_repeated  # when fewer requests are in flight
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One request to a model, for whoever measures it: what it is, and how it ended. It holds no texts."""
+
+    model: str  # as debates name it
+    provider: str
+    seat: str = ""
+    task: str = ""
+    max_tokens: int = 0
+    operation: Literal["chat", "embeddings"] = "chat"
+    # Set when it has ended, unless it was cancelled or raised something.
+    usage: Usage | None = None
+    finish_reason: str = ""  # in the provider's words
+    failure: FailureCause | None = None
+
+
+WatchAttempt = Callable[[Attempt], AbstractContextManager[None]]
+"""Makes what is entered before a request and left when it is over. Neither may raise or block."""
+
+
+def watch_nothing(attempt: Attempt) -> AbstractContextManager[None]:  # noqa: ARG001
+    return nullcontext()
+
+
+def build_attempt(model: str, provider: str, request: Request) -> Attempt:
+    return Attempt(model, provider, request.seat, request.prompt.summary.task, request.max_tokens)
 
 
 @contextmanager

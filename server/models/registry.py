@@ -5,11 +5,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
+from typing import Any
 
 from server.debate.facts.config import AWAITED, CALLER, CLIENT, HUMAN
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.debate.votes.families import family as find_family
-from server.models import LITELLM_PREFIX, Model, ModelError, OnText, Reply, Request
+from server.models import (
+    LITELLM_PREFIX,
+    Model,
+    ModelError,
+    OnText,
+    Reply,
+    Request,
+    WatchAttempt,
+    build_attempt,
+    watch_nothing,
+)
 from server.models.client import AbsentModel
 from server.models.embeddings import Embedder
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
@@ -31,7 +42,7 @@ from server.models.providers.litellm import (
     is_importing,
 )
 from server.models.providers.model import ProviderModel
-from server.models.resilience import Cooldown, Guard, GuardedEmbedder, GuardedModel
+from server.models.resilience import Guard, GuardedEmbedder, GuardedModel
 
 MAX_NAME_LENGTH = 200
 # Their login prints a device code to standard output, which carries the protocol.
@@ -88,7 +99,7 @@ class ModelRegistry:
     """The models of this process by name. `own_models` come from code and win over every other name.
 
     Models behind litellm share one `guard`, others are called directly. `chaos` applies to all but the
-    caller's seat.
+    caller's seat. `watch`: told of every request to a model, if somebody measures them.
     """
 
     def __init__(
@@ -98,6 +109,7 @@ class ModelRegistry:
         chaos: Chaos | None = None,
         prices: PriceTable | None = None,
         connections: Connections | None = None,
+        watch: WatchAttempt | None = None,
     ) -> None:
         self._own_models = {name: as_model(name, given) for name, given in (own_models or {}).items()}
         self._prices = prices or PriceTable()
@@ -106,7 +118,7 @@ class ModelRegistry:
         self.set_share = self._guard.set_share
         self._models: dict[str, Model] = {}
         self._embedders: dict[str, GuardedEmbedder] = {}
-        self._chaos = chaos
+        self._chaos, self._watch = chaos, watch
 
     def get(self, name: str) -> Model:
         """The model of that name, the same object every time.
@@ -117,8 +129,14 @@ class ModelRegistry:
             model = self._own_models[name] if name in self._own_models else self._build(name)
             if self._chaos and name not in AWAITED:
                 model = FaultyModel(model, self._chaos, name=name)
-            self._models[name] = model
+            self._models[name] = self.watch(name, model)
         return self._models[name]
+
+    def watch(self, name: str, model: Model) -> Model:
+        """The model with its requests told of. One of a provider tells of them itself, as it repeats some."""
+        if self._watch is None or isinstance(unwrap_model(model), GuardedModel):
+            return model
+        return WatchedModel(model, name, self._watch)
 
     def _build(self, name: str) -> Model:
         no_name = f'"{name[:MAX_NAME_LENGTH]}" is not a model name'
@@ -153,19 +171,21 @@ class ModelRegistry:
         return GuardedModel(name, provider, self._build_provider_model(name, provider), self._guard)
 
     def _build_provider_model(self, name: str, provider: str) -> ProviderModel:
-        price, cooldown = self._prices.own_prices.get(name), self._guard.cooldown(provider)
+        options = self._build_caller_options(provider) | {"price": self._prices.own_prices.get(name)}
         endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name)
         if endpoint is None:
-            return LitellmModel(name, sleep=self._guard.sleep, cooldown=cooldown, price=price)
+            return LitellmModel(name, **options)
         kind = OllamaModel if endpoint.is_ollama else OpenAIModel
-        return kind(
-            name,
-            sleep=self._guard.sleep,
-            cooldown=cooldown,
-            price=price,
-            endpoint=endpoint,
-            connections=self._connections,
-        )
+        return kind(name, **options, endpoint=endpoint, connections=self._connections)
+
+    def _build_caller_options(self, provider: str) -> dict[str, Any]:
+        """What all that ask a provider have in common."""
+        return {
+            "provider": provider,
+            "watch": self._watch or watch_nothing,
+            "sleep": self._guard.sleep,
+            "cooldown": self._guard.cooldown(provider),
+        }
 
     def get_embedder(self, name: str) -> Embedder:
         """The model of that name that embeds texts, the same object every time: "scripted", or one of a provider."""
@@ -173,23 +193,16 @@ class ModelRegistry:
             return ScriptedEmbedder()
         if name not in self._embedders:
             provider = find_provider_of(name)
-            inner = self._build_provider_embedder(name, self._guard.cooldown(provider))
+            inner = self._build_provider_embedder(name, provider)
             self._embedders[name] = GuardedEmbedder(name, provider, inner, self._guard)
         return self._embedders[name]
 
-    def _build_provider_embedder(self, name: str, cooldown: Cooldown) -> ProviderEmbedder:
-        price, sleep = self._prices.find_price(name), self._guard.sleep
+    def _build_provider_embedder(self, name: str, provider: str) -> ProviderEmbedder:
+        options = self._build_caller_options(provider) | {"price": self._prices.find_price(name)}
         endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name, mode="embedding")
         if endpoint is None:
-            return LitellmEmbedder(name, sleep=sleep, cooldown=cooldown, price=price)
-        return DirectEmbedder(
-            name,
-            sleep=sleep,
-            cooldown=cooldown,
-            price=price,
-            endpoint=endpoint,
-            connections=self._connections,
-        )
+            return LitellmEmbedder(name, **options)
+        return DirectEmbedder(name, **options, endpoint=endpoint, connections=self._connections)
 
     def find_provider(self, name: str) -> str:
         """The provider that is asked; "" for models without one. Raises as `get`."""
@@ -261,10 +274,33 @@ class ModelRegistry:
 
 
 def unwrap_model(model: Model) -> Model:
-    """The model behind injected faults."""
-    while isinstance(model, FaultyModel):
+    """The model behind injected faults, and behind whoever measures its requests."""
+    while isinstance(model, FaultyModel | WatchedModel):
         model = model.model
     return model
+
+
+@dataclass(eq=False)
+class WatchedModel:
+    """A model each of whose replies is one request."""
+
+    model: Model
+    name: str
+    watch: WatchAttempt
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        made = build_attempt(self.name, find_own_provider(self.name), request)
+        with self.watch(made):
+            reply = await self.model.reply(request, on_text)
+            if isinstance(reply, Reply):  # code of users may return anything
+                made.usage, made.finish_reason = reply.usage, "length" if reply.cut else "stop"
+            return reply
+
+
+def find_own_provider(name: str) -> str:
+    """Who answers for a model that no provider has."""
+    plain = unwrap_faulty_name(name)
+    return "scripted" if is_scripted(plain) else plain if plain in ("local", CLIENT) else "own"
 
 
 class CallerModel:

@@ -95,5 +95,9 @@ class PostgresOutbox:
         sql = "update outbox set due = $1, attempts = $2 where id = $3"
         await self._db.write(sql, item.due_at, item.attempts, item.id)
 
+    async def count(self) -> int:
+        [(number,)] = await self._db.fetch("select count(*) from outbox")
+        return int(number)
+
     async def delete_overdue(self, due_before: float) -> int:
         return len(await self._db.write("delete from outbox where due < $1 returning id", due_before))

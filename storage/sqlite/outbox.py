@@ -91,6 +91,10 @@ class SqliteOutbox:
         sql = "update outbox set due = ?, attempts = ? where id = ?"
         await self._db.writer.fetch_all(sql, item.due_at, item.attempts, item.id)
 
+    async def count(self) -> int:
+        [(number,)] = await self._db.reader.fetch_all("select count(*) from outbox")
+        return int(number)
+
     async def delete_overdue(self, due_before: float) -> int:
         return len(
             await self._db.writer.fetch_all("delete from outbox where due < ? returning id", due_before)

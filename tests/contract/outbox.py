@@ -107,6 +107,13 @@ class ItemContract:
         assert await take_all(outbox, queue_index=1) == ["r-1-1e"]
         assert sorted(await outbox.due_queues(100)) == [("q", 0), ("r", 0)]
 
+    async def test_items_are_counted_until_they_are_done(self, outbox: Outbox) -> None:
+        assert await outbox.count() == 0
+        await put_items(outbox, build_item(1, due_at=100), build_item(2))
+        assert await outbox.count() == 2
+        await outbox.complete(build_item(1))
+        assert await outbox.count() == 1
+
     async def test_items_stand_in_the_order_of_entries_and_of_their_events(self, outbox: Outbox) -> None:
         await put_items(outbox, build_item(1, due_at=100), build_item(2, event="z", due_at=50))
         await outbox.put(["r"], 3, [build_item(3, event="b"), build_item(3, event="a")])

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from server.debate.facts.config import Price
-from server.models import LITELLM_PREFIX, Usage
+from server.models import LITELLM_PREFIX, Attempt, Usage
 from server.models.embeddings import Embeddings, check_vectors
 from server.models.providers.addresses import check_callable, find_api_base
 from server.models.providers.connections import Connections, UnreadableResponseError, read_body
@@ -38,17 +38,19 @@ class ProviderEmbedder(ProviderCaller):
 
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
         await self.prepare()
-        asked = await self.ask_repeatedly(partial(self.ask, texts), timeout)
-        vectors, tokens = asked.answer
-        cost = f"{(Decimal(self.price.input) * tokens).normalize():f}" if self.price.input and tokens else ""
-        usage = Usage(
-            model=self.name,
-            input_tokens=tokens,
-            cost_usd=cost,
-            milliseconds=round(asked.seconds * 1000),
-            attempts=asked.attempts,
-        )
-        return Embeddings(check_vectors(self.name, vectors, len(texts)), usage)
+        asked = await self.ask_repeatedly(partial(self._ask_once, texts), timeout)
+        vectors, usage = asked.answer
+        took = {"attempts": asked.attempts, "milliseconds": round(asked.seconds * 1000)}
+        return Embeddings(check_vectors(self.name, vectors, len(texts)), usage.model_copy(update=took))
+
+    async def _ask_once(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        made = Attempt(self.name, self.provider, operation="embeddings")
+        with self.measure(made):
+            vectors, tokens = await self.ask(texts)
+            is_priced = self.price.input and tokens
+            cost = f"{(Decimal(self.price.input) * tokens).normalize():f}" if is_priced else ""
+            made.usage = Usage(model=self.name, input_tokens=tokens, cost_usd=cost)
+        return vectors, made.usage
 
 
 @dataclass(eq=False)

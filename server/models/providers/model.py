@@ -2,8 +2,9 @@
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,10 +12,21 @@ import anyio
 
 from server.debate.facts.config import Price
 from server.debate.rules.windows import estimate_tokens, find_unread_prompt
-from server.models import MAX_ATTEMPTS, ModelError, OnText, Reply, Request
+from server.models import (
+    MAX_ATTEMPTS,
+    Attempt,
+    ModelError,
+    OnText,
+    Reply,
+    Request,
+    Usage,
+    WatchAttempt,
+    build_attempt,
+    watch_nothing,
+)
 from server.models.providers.errors import ProviderFailure
 from server.models.providers.request import build_extras
-from server.models.providers.response import Completion, build_reply, read_token_count
+from server.models.providers.response import Completion, build_reply, build_usage, read_token_count
 from server.models.resilience import Cooldown, Sleep
 
 MAX_BACKOFF = 8.0  # seconds, unless the provider asks for more
@@ -32,6 +44,8 @@ class ProviderCaller(ABC):
 
     name: str
     _: KW_ONLY
+    provider: str = ""
+    watch: WatchAttempt = watch_nothing
     sleep: Sleep = anyio.sleep
     cooldown: Cooldown | None = None  # that of the provider
 
@@ -42,6 +56,16 @@ class ProviderCaller(ABC):
     @abstractmethod
     def classify(self, error: Exception) -> ProviderFailure:
         """What an exception of an attempt means."""
+
+    @contextmanager
+    def measure(self, made: Attempt) -> Iterator[None]:
+        """Around one attempt: tells whoever measures them of it, and of what it failed for."""
+        with self.watch(made):
+            try:
+                yield
+            except Exception as error:
+                made.failure = self.classify(error).cause
+                raise
 
     async def ask_repeatedly(
         self,
@@ -158,11 +182,15 @@ class ProviderModel(ProviderCaller):
             if on_text:
                 on_text(piece)
 
-        async def complete() -> Completion:
-            # A watcher who saw part of a reply gets no pieces of the next attempt.
-            return await self.complete(
-                request, extras, forward_piece if on_text and not has_streamed else None
-            )
+        async def complete() -> tuple[Completion, Usage]:
+            made = build_attempt(self.name, self.provider, request)
+            with self.measure(made):
+                # A watcher who saw part of a reply gets no pieces of the next attempt.
+                streaming = forward_piece if on_text and not has_streamed else None
+                completion = await self.complete(request, extras, streaming)
+                made.usage = build_usage(self.name, completion, self.compute_cost(completion.usage))
+                made.finish_reason = completion.finish_reason
+            return completion, made.usage
 
         def drop_extras(failure: ProviderFailure) -> bool:
             nonlocal extras
@@ -174,8 +202,11 @@ class ProviderModel(ProviderCaller):
         asked = await self.ask_repeatedly(complete, request.timeout, request.max_attempts, drop_extras)
         if request.prompt.strict:
             self._refused |= offered.keys() - extras.keys()
-        cost = self.compute_cost(asked.answer.usage)
-        reply = build_reply(self.name, asked.answer, cost, asked.attempts, asked.seconds)
+        completion, usage = asked.answer
         text = "\n".join(message.content for message in request.prompt.messages)
-        unread = find_unread_prompt(text, reply.usage.input_tokens, request.window)
-        return replace(reply, usage=reply.usage.model_copy(update={"sent_tokens": unread}))
+        took = {
+            "attempts": asked.attempts,
+            "milliseconds": round(asked.seconds * 1000),
+            "sent_tokens": find_unread_prompt(text, usage.input_tokens, request.window),
+        }
+        return build_reply(self.name, completion, usage.model_copy(update=took))

@@ -108,26 +108,25 @@ async def read_stream(stream: Any, on_text: OnText) -> Completion:
     return completion
 
 
-def build_reply(
-    name: str, completion: Completion, cost_usd: str = "", attempts: int = 1, seconds: float = 0
-) -> Reply:
+def build_reply(name: str, completion: Completion, usage: Usage) -> Reply:
     """The reply of the model `name`. Raises ModelError if a content filter stopped it."""
     text, calls = completion.text, completion.function_calls
     if completion.finish_reason == "content_filter" and not (text or calls):
         detail = f"{name}: a content filter stopped it; reword the question or choose another model."
-        raise ModelError("refused", detail, attempts=attempts)
+        raise ModelError("refused", detail, attempts=usage.attempts)
+    return Reply(text, usage, cut=completion.finish_reason == "length", function_calls=calls)
+
+
+def build_usage(name: str, completion: Completion, cost_usd: str = "") -> Usage:
     counts = completion.usage
-    usage = Usage(
+    return Usage(
         model=qualify_model_name(name, completion.model)[:MAX_MODEL_NAME_LENGTH],
         input_tokens=read_token_count(counts, "prompt_tokens"),
         cached_tokens=read_token_count(getattr(counts, "prompt_tokens_details", None), "cached_tokens"),
         output_tokens=read_token_count(counts, "completion_tokens"),
         cost_usd=cost_usd,
-        milliseconds=round(seconds * 1000),
-        attempts=attempts,
         reply_id=completion.reply_id if isinstance(completion.reply_id, str) else "",
     )
-    return Reply(text, usage, cut=completion.finish_reason == "length", function_calls=calls)
 
 
 def read_token_count(counts: Any, field: str) -> int:

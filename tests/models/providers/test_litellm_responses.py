@@ -60,7 +60,7 @@ def test_a_count_that_is_no_count_is_none(told: object, kept: int) -> None:
     )
     answer = response.Completion(["Yes."], "stop", "stub", counts)
 
-    usage = response.build_reply("openai/stub", answer).usage
+    usage = response.build_usage("openai/stub", answer)
 
     assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (kept, kept, kept)
 

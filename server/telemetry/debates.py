@@ -1,0 +1,219 @@
+"""Debates: a root span for each stretch that a process runs one, spans of its rounds, and their requests below them.
+
+A stretch outlives the request that began it, whose span it is linked to. The first one of a debate has ids that
+follow from the debate's own id: whatever process goes on with the debate later links to it, even if the first was
+killed and its span never sent. Those of its children that were sent have the same trace.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import perf_counter
+
+import anyio
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanContext,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
+
+from server.debate.commands.formats import FORMATS, PHASES
+from server.engine.database.store import SYSTEM_ACTOR, DebateSnapshot
+from server.engine.debates import DebateManager
+from server.engine.runner import Run
+from server.models import Attempt
+from server.telemetry import OTHER
+from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
+from server.telemetry.instruments import Instruments
+from server.telemetry.labels import build_seat_name
+from server.telemetry.root_ids import derive_ids, next_ids
+from storage.journal import StorageError
+from storage.outbox import Outbox
+
+NAME = "invoke_workflow debate"
+QUEUE_INTERVAL = 5.0  # seconds between looks at the queue of the hooks
+MAX_KNOWN = 10_000  # debates whose last stretch is remembered
+
+
+@dataclass(slots=True)
+class Stretch:
+    """A debate while this process runs it."""
+
+    snapshot: DebateSnapshot
+    root: Context
+    round: int = 0
+    span: Span | None = None  # of the round, once it has made a request
+    parent: Context | None = None
+
+    def end_round(self) -> None:
+        if self.span:
+            self.span.end()
+        self.span = self.parent = None
+
+
+_stretch: ContextVar[Stretch | None] = ContextVar("debate that this task works for", default=None)
+
+
+class DebateTracer:
+    """What the engine and the models tell of debates and of requests, as spans and metrics."""
+
+    def __init__(self, tracer: Tracer, instruments: Instruments) -> None:
+        self._tracer, self._instruments = tracer, instruments
+        self._stretches: dict[str, Stretch] = {}  # by debate id
+        self._known: dict[str, int] = {}  # by debate id, how many entries it had after its last stretch here
+
+    def attach(self, manager: DebateManager, outbox: Outbox | None) -> None:
+        """Be told of the debates of a manager. `outbox`: where its hooks have their queue."""
+        manager.run_watchers.append(self.watch_run)
+        manager.subscribe(self.note_commit)
+        if outbox:
+            manager.start_task(self._follow_queue, outbox)
+
+    async def _follow_queue(self, outbox: Outbox) -> None:
+        while True:
+            with suppress(StorageError):  # the journal logs it
+                self._instruments.queue.length = await outbox.count()
+            await anyio.sleep(QUEUE_INTERVAL)
+
+    @contextmanager
+    def watch_run(self, run: Run) -> Iterator[None]:
+        """Around all that this process does for a debate while it has its lease."""
+        snapshot, started = run.snapshot, perf_counter()
+        is_first = snapshot.id not in self._known and not has_begun(snapshot)
+        if is_taken_over(snapshot, self._known.get(snapshot.id)):
+            self._instruments.takeovers.add(1)
+        span = self._start_root(snapshot, is_first=is_first)
+        stretch = Stretch(snapshot, set_span_in_context(span))
+        self._stretches[snapshot.id] = stretch
+        self._instruments.running.add(1)
+        token, context_token = _stretch.set(stretch), attach(stretch.root)
+        error = ""
+        try:
+            yield
+        except BaseException as raised:
+            error = type(raised).__name__ if isinstance(raised, Exception) else find_cause(raised)
+            raise
+        finally:
+            detach(context_token)
+            _stretch.reset(token)
+            stretch.end_round()
+            del self._stretches[snapshot.id]
+            self._remember(run.snapshot)
+            self._instruments.running.add(-1)
+            self._end_root(span, run.snapshot, error, perf_counter() - started)
+
+    def _start_root(self, snapshot: DebateSnapshot, *, is_first: bool) -> Span:
+        setup, ids = snapshot.debate.setup, derive_ids(snapshot.id)
+        asked = get_current_span().get_span_context()  # of the request in which the engine began this
+        known = [asked] if asked.is_valid else []
+        if not is_first:
+            known.append(SpanContext(*ids, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+        if setup.forked_from:
+            parent = derive_ids(setup.forked_from)
+            known.append(SpanContext(*parent, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+        attributes: Attributes = {
+            "gen_ai.operation.name": "invoke_workflow",
+            "gen_ai.workflow.name": "debate",
+            "gen_ai.conversation.id": snapshot.id,
+            "counterpoint.format": build_format_name(setup.format),
+            "counterpoint.continued": not is_first,
+        }
+        token = next_ids.set(ids if is_first else None)
+        try:
+            return self._tracer.start_span(
+                NAME, Context(), attributes=attributes, links=[Link(one) for one in known]
+            )
+        finally:
+            next_ids.reset(token)
+
+    def _end_root(self, span: Span, snapshot: DebateSnapshot, error: str, seconds: float) -> None:
+        debate = snapshot.debate
+        labels = {
+            "counterpoint.format": build_format_name(debate.setup.format),
+            "counterpoint.status": snapshot.status,
+        }
+        attributes: Attributes = {**labels, "counterpoint.rounds": debate.round}
+        if debate.verdict:
+            attributes["counterpoint.outcome"] = debate.verdict.outcome
+        if debate.paused:
+            attributes["counterpoint.paused_by"] = debate.paused.cause
+        if debate.ended:
+            attributes["counterpoint.ended_by"] = debate.ended.cause
+        if error:
+            labels["error.type"] = attributes["error.type"] = error
+            span.set_status(StatusCode.ERROR)
+        span.set_attributes(attributes)
+        names = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "debate"}
+        self._instruments.debate_seconds.record(seconds, {**names, **labels})
+        span.end()
+
+    def _remember(self, snapshot: DebateSnapshot) -> None:
+        self._known.pop(snapshot.id, None)
+        self._known[snapshot.id] = len(snapshot.entries)
+        if len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def note_commit(self, snapshot: DebateSnapshot) -> None:
+        """Called with each new state of a debate: a round ends where the next begins."""
+        if stretch := self._stretches.get(snapshot.id):
+            stretch.snapshot = snapshot
+            if snapshot.debate.round != stretch.round:
+                stretch.end_round()
+                stretch.round = snapshot.debate.round
+
+    def watch_attempt(self, attempt: Attempt) -> AttemptWatch:
+        """Around one request to a model."""
+        stretch = _stretch.get()
+        parent = self._find_round(stretch) if stretch else None
+        more: Attributes = {"counterpoint.task": attempt.task} if attempt.task else {}
+        if stretch:
+            more["gen_ai.conversation.id"] = stretch.snapshot.id
+            more["counterpoint.round"] = stretch.round
+            if attempt.seat:
+                more["gen_ai.agent.name"] = build_seat_name(stretch.snapshot.debate, attempt.seat)
+        return AttemptWatch(attempt, self._tracer, self._instruments, parent, more)
+
+    def _find_round(self, stretch: Stretch) -> Context:
+        if stretch.parent is None:
+            debate = stretch.snapshot.debate
+            stretch.round = debate.round
+            phase = debate.phase.name if debate.phase else "framing"
+            attributes: Attributes = {
+                "gen_ai.conversation.id": stretch.snapshot.id,
+                "counterpoint.round": debate.round,
+                "counterpoint.phase": phase if phase in (*PHASES, "framing") else OTHER,
+            }
+            stretch.span = self._tracer.start_span(
+                f"round {debate.round}", stretch.root, attributes=attributes
+            )
+            stretch.parent = set_span_in_context(stretch.span)
+        return stretch.parent
+
+
+def build_format_name(name: str) -> str:
+    return name if name in FORMATS else OTHER
+
+
+def has_begun(snapshot: DebateSnapshot) -> bool:
+    """Whether a debate has entries beside those that it was opened with."""
+    inherited = snapshot.debate.setup.forked_at_round
+    rounds = (getattr(entry.event, "round", 0) for entry in snapshot.entries[1:])
+    return any(not inherited or number > inherited for number in rounds)
+
+
+def is_taken_over(snapshot: DebateSnapshot, known: int | None) -> bool:
+    """Whether another process was in the middle of this debate: nobody has asked for its next step.
+
+    `known`: how many entries it had when this process last ran it.
+    """
+    last = snapshot.entries[-1]
+    is_asked_for = last.actor != SYSTEM_ACTOR or last.event.kind == "resumed"
+    is_under_way = snapshot.is_unattended and has_begun(snapshot)
+    return is_under_way and not is_asked_for and known != len(snapshot.entries)

@@ -1,0 +1,79 @@
+"""The instruments of the metrics. None of their attributes names a debate, an owner or a text."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Meter, Observation, UpDownCounter
+
+from server.telemetry.labels import ModelLabels
+
+# The boundaries that the conventions recommend.
+TOKEN_BOUNDARIES = [float(4**power) for power in range(14)]
+REQUEST_BOUNDARIES = [0.01 * 2**power for power in range(14)]  # seconds
+MCP_BOUNDARIES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]  # seconds
+WORKFLOW_BOUNDARIES = [1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200]  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    tokens: Histogram
+    request_seconds: Histogram
+    debate_seconds: Histogram
+    mcp_seconds: Histogram
+    cost: Counter
+    takeovers: Counter
+    running: UpDownCounter
+    queue: "QueueGauge"
+    models: ModelLabels = field(default_factory=ModelLabels)
+
+
+class QueueGauge:
+    """The length of the hooks' queue as it was read last; nothing before that, as without hooks."""
+
+    def __init__(self) -> None:
+        self.length: int | None = None
+
+    def observe(self, _options: CallbackOptions) -> Iterable[Observation]:
+        return () if self.length is None else (Observation(self.length),)
+
+
+def build_instruments(meter: Meter) -> Instruments:
+    queue = QueueGauge()
+    callbacks: list[Callable[[CallbackOptions], Iterable[Observation]]] = [queue.observe]
+    meter.create_observable_gauge(
+        "counterpoint.hooks.queue", callbacks, "{delivery}", "Deliveries of hooks that are not made yet."
+    )
+    return Instruments(
+        tokens=meter.create_histogram(
+            "gen_ai.client.token.usage",
+            "{token}",
+            "Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=TOKEN_BOUNDARIES,
+        ),
+        request_seconds=meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            "s",
+            "Duration of requests to models.",
+            explicit_bucket_boundaries_advisory=REQUEST_BOUNDARIES,
+        ),
+        debate_seconds=meter.create_histogram(
+            "gen_ai.workflow.duration",
+            "s",
+            "How long this process ran debates, without a break.",
+            explicit_bucket_boundaries_advisory=WORKFLOW_BOUNDARIES,
+        ),
+        mcp_seconds=meter.create_histogram(
+            "mcp.server.operation.duration",
+            "s",
+            "Duration of MCP requests and notifications.",
+            explicit_bucket_boundaries_advisory=MCP_BOUNDARIES,
+        ),
+        cost=meter.create_counter("counterpoint.cost", "USD", "What answers cost whose price is known."),
+        takeovers=meter.create_counter(
+            "counterpoint.lease.takeovers", "{debate}", "Debates that another process had left unfinished."
+        ),
+        running=meter.create_up_down_counter(
+            "counterpoint.debates.running", "{debate}", "Debates that this process runs now."
+        ),
+        queue=queue,
+    )

@@ -1,0 +1,75 @@
+"""Names as telemetry shows them: those of the conventions, few enough for metrics, and never a text.
+
+Callers and providers write some of these names. What does not look like one is left out.
+"""
+
+import re
+from functools import lru_cache
+
+from server.debate.facts.config import seat_kind
+from server.debate.facts.state import Debate
+from server.models import LITELLM_PREFIX
+from server.models.fakes.chaos import unwrap_faulty_name
+from server.redaction import redact_error
+from server.telemetry import OTHER
+
+MAX_MODELS = 200  # that are told apart in metrics; the others are one
+
+PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "moonshot": "moonshot_ai",
+    "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+    "xai": "x_ai",
+}
+"""By our names (litellm's), those of the GenAI conventions; a provider that is not here has the same."""
+
+FINISH_REASONS = ("stop", "length", "tool_calls", "function_call", "content_filter")
+
+_NAME = re.compile(r"[\w.:/@+-]{1,200}")
+
+
+def build_name(text: str) -> str:
+    """A name or an id as a provider wrote it; "" for what is none, or holds a secret."""
+    return text if _NAME.fullmatch(text) and redact_error(text) == text else ""
+
+
+@lru_cache(maxsize=1000)
+def build_model_name(name: str) -> str:
+    """The name of a model without injected faults and parameters, which may be texts."""
+    plain = unwrap_faulty_name(name).removeprefix(LITELLM_PREFIX).partition("?")[0]
+    return build_name(plain) or OTHER
+
+
+def build_provider_name(provider: str) -> str:
+    return PROVIDERS.get(provider) or build_name(provider) or OTHER
+
+
+def build_finish_reason(reason: str) -> str:
+    return reason if reason in FINISH_REASONS else OTHER
+
+
+def build_seat_name(debate: Debate, seat: str) -> str:
+    """`debater 2`, `judge 1`, `moderator`: callers name debaters as they like, and prompts hold these names."""
+    if seat_kind(seat) != "debaters":
+        return seat
+    names = [debater.name for debater in debate.setup.debaters]
+    return f"debater {names.index(seat) + 1}" if seat in names else "debater"
+
+
+class ModelLabels:
+    """The names of models in metrics: callers choose models, and each name costs memory in every reader."""
+
+    def __init__(self) -> None:
+        self._known = set[str]()
+
+    def find(self, name: str) -> str:
+        if name not in self._known:
+            if len(self._known) >= MAX_MODELS:
+                return OTHER
+            self._known.add(name)
+        return name
