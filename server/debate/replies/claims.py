@@ -81,10 +81,7 @@ def parse_extraction(debate: Debate, text: str, *, is_informative: bool) -> dict
 
 
 def read_row(row: Any) -> ClaimRow:
-    try:
-        return ClaimRow.model_validate(normalize_keys(row))
-    except ValidationError:
-        return ClaimRow()
+    return ClaimRow.model_validate(normalize_keys(row))
 
 
 def shorten_line(text: str) -> str:

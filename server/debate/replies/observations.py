@@ -4,7 +4,7 @@ import re
 from itertools import chain
 from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator
 
 from server.debate.ballots.rhetoric import MAX_MARKS, list_contestable
 from server.debate.documents.marks import disarm_marks, drop_marks
@@ -67,10 +67,7 @@ def parse_observation(debate: Debate, text: str, *, is_informative: bool) -> dic
 
 def find_mark(debate: Debate, row: Any) -> Mark | None:
     """The mark that an allegation is; None where its words are not in the turn that it names."""
-    try:
-        read = Allegation.model_validate(normalize_keys(row))
-    except ValidationError:
-        return None
+    read = Allegation.model_validate(normalize_keys(row))
     pattern = PATTERNS.get("".join(filter(str.isalpha, read.pattern.casefold())))
     speakers = find_debaters(debate, read.speaker, prefer_names=True)
     if pattern is None or len(speakers) != 1:
