@@ -23,7 +23,7 @@ from server.debate.ballots.challenges import build_challenge
 from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import PromptFunctionsLost
-from server.debate.facts.config import AWAITED, CLIENT, FRAMER, MAX_PROMPT_LENGTH, WRITTEN, SeatPrompt
+from server.debate.facts.config import AWAITED, CALLER, CLIENT, FRAMER, HUMAN, MAX_PROMPT_LENGTH, SeatPrompt
 from server.debate.facts.errors import require_length
 from server.debate.facts.events import (
     Ended,
@@ -73,6 +73,13 @@ from server.debate.rules.pauses import (
 from server.debate.rules.schedule import Slot, final_closing_slots, open_slots, slot_failures
 from server.debate.rules.seats import current_model, find_seat_prompt, seat_models
 from server.debate.rules.transitions import replay
+
+WAIT_REASONS = {
+    CALLER: "The caller is to write for {}: call submit_turn.",
+    HUMAN: "A person is to write for {}: ask for the words, or write them if you are told to, and call submit_turn.",
+    CLIENT: "The client's own model is to answer for {}: it is asked while a call of get_verdict or step_round waits.",
+}
+"""By the model of the seats that are awaited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,14 +315,10 @@ def status(debate: Debate) -> str:
 
 
 def format_wait_reason(calls: tuple[Call, ...]) -> str:
-    by_client = tuple(call for call in calls if call.model == CLIENT)
-    by_hand = tuple(call for call in calls if call.model in WRITTEN)
-    asked = "is asked while a call of get_verdict or step_round waits"
-    told = [f"The caller is to write for {format_awaited(by_hand)}: call submit_turn."] * bool(by_hand)
-    told += [f"The client's own model is to answer for {format_awaited(by_client)}: it {asked}."] * bool(
-        by_client
+    due = (
+        (reason, tuple(one for one in calls if one.model == model)) for model, reason in WAIT_REASONS.items()
     )
-    return " ".join(told)
+    return " ".join(reason.format(format_awaited(found)) for reason, found in due if found)
 
 
 def format_awaited(calls: tuple[Call, ...]) -> str:
