@@ -163,13 +163,7 @@ class ModelCaller:
             max_attempts=max_attempts,
             group=str(debate.setup.seed),
         )
-        # For models that do not respect their timeout.
-        longest = self.models.max_reply_seconds(call.model, timeout_seconds) + self.leeway
-        with anyio.move_on_after(longest) as limit:
-            asked = self.models.watch(call.model, model) if model else self.models.get(call.model)
-            reply = await asked.reply(request, on_text)
-        if limit.cancelled_caught:
-            raise ModelError("timeout", f"{call.model} gave no answer in {timeout_seconds:g} s")
+        reply = await self.ask(call, request, on_text, model)
         await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
@@ -178,6 +172,18 @@ class ModelCaller:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
         return await read_reply(debate, call, reply)
+
+    async def ask(self, call: Call, request: Request, on_text: OnText | None, model: Model | None) -> Reply:
+        """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
+        longest = self.models.max_reply_seconds(call.model, request.timeout) + self.leeway
+        asked = self.models.watch(call.model, model) if model else self.models.get(call.model)
+        start = anyio.current_time()
+        with anyio.move_on_after(longest) as limit:
+            reply = await asked.reply(request, on_text)
+        if limit.cancelled_caught:
+            raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} s")
+        taken = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
+        return replace(reply, usage=reply.usage.model_copy(update={"milliseconds": taken}))
 
     async def measure(self, debate: Debate, call: Call, timeout_seconds: float) -> Event:
         """How alike the positions of voters are, by the embeddings of a model."""

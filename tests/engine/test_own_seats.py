@@ -3,15 +3,16 @@
 import json
 from typing import Any
 
+import anyio
 import pytest
 
 from server.compose import open_manager
 from server.debate.views.verdict import build_moderator_decision
 from server.models import OnText, Reply, Request, Usage
-from server.models.fakes.scripted import ScriptedModel
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.settings import Settings
 from tests.support.client_calls import call
-from tests.support.engines import run_debate
+from tests.support.engines import open_engine, run_debate
 from tests.support.mcp_debates import read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C13")]
@@ -121,3 +122,20 @@ async def test_each_speaker_sees_its_own_prompt_and_everything_said_before(open_
         assert own in last
         assert other not in last
         assert all(f"> {text}" in last for text in before)
+
+
+class Slow:
+    """A model that does not say how long it took."""
+
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        await anyio.sleep(0.01)
+        if on_text:
+            on_text("…")
+        return Reply(build_reply_text(request), Usage(model="slow", cost_usd="0"))
+
+
+async def test_the_time_of_an_answer_is_measured_where_its_model_does_not_tell_it(database: str) -> None:
+    async with open_engine(database, Slow()) as manager:
+        snapshot = await run_debate(manager, max_rounds=1)
+
+    assert all(10 <= turn.usage.milliseconds < 5000 for turn in snapshot.debate.turns)
