@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from server.cli.live.display import LiveDisplay
+from server.cli.live.follow import NOT_RUN
 from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
@@ -110,6 +111,15 @@ def test_the_panel_of_a_seat_shows_what_it_is_writing() -> None:
 
     assert "Tea is kinder to the heart than" in stream.getvalue()
     assert "\x1b[2J" not in stream.getvalue()
+
+
+def test_what_goes_on_is_shown_whole_below_the_progress_where_it_does_not_fit_beside_it() -> None:
+    display, stream = build_display(show_turns=True, has_bar=True)
+    display.on_commit(snapshot_with(phase_entered()))
+    display.activity = NOT_RUN.format("k3x9w2m4p7qr")
+    display.draw()
+
+    assert "debate --continue k3x9w2m4p7qr" in stream.getvalue()
 
 
 def test_a_turn_stands_on_the_board_and_is_printed_once_when_its_round_is_over() -> None:

@@ -42,7 +42,7 @@ class Scene:
 
 
 def build_board(scene: Scene, out: Terminal, columns: int, lines: int) -> RenderableType:
-    foot = [build_progress_line(scene, out, columns), *build_prompt(scene, columns)]
+    foot = [*build_progress(scene, out, columns), *build_prompt(scene, columns)]
     if lines < MIN_HEIGHT or not scene.cards:
         return Group(*foot[-lines:])
     head = [Text(), crop(Text(clean_line(scene.deck.debate.setup.question), "bold"), columns)]
@@ -133,8 +133,8 @@ def build_card_line(card: Card, columns: int) -> Text:
     return crop(line, columns)
 
 
-def build_progress_line(scene: Scene, out: Terminal, columns: int) -> Text:
-    """Answers that came and are expected, seconds, money and its limit, and what goes on beside the cards."""
+def build_progress(scene: Scene, out: Terminal, columns: int) -> list[Text]:
+    """Answers that came and are expected, seconds, money and its limit; what goes on, below if it does not fit."""
     progress = scene.deck.progress
     filled = BAR_WIDTH * min(progress.done, progress.expected) // progress.expected
     full, empty = ("━", "─") if out.has_unicode else ("#", "-")
@@ -143,8 +143,11 @@ def build_progress_line(scene: Scene, out: Terminal, columns: int) -> Text:
         line = Text()
     money = format_money(scene)
     parts = [f"{progress.done} of {progress.expected}", f"{scene.seconds} s", *filter(None, [money])]
-    line.append(f"{' ' if line else ''}{'  '.join(parts)}  ").append(scene.activity, "dim")
-    return crop(line, columns)
+    line.append(f"{' ' if line else ''}{'  '.join(parts)}  ")
+    activity = Text(scene.activity, "dim")
+    if line.cell_len + activity.cell_len <= columns:
+        return [line + activity]
+    return [crop(line, columns), crop(activity, columns)]
 
 
 def format_money(scene: Scene) -> str:
