@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import anyio
 
+from server.debate.facts.answers import SlotFact, Usage
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Recorded
+from server.debate.facts.state import Debate
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import LeaseLostError, Leases
@@ -122,20 +124,20 @@ class DaySum(NamedTuple):
 
 
 def add_spending(
-    days: Mapping[str, DaySum], entries: Iterable[Recorded], inherited_rounds: int
+    days: Mapping[str, DaySum], entries: Iterable[Recorded], debate: Debate
 ) -> dict[str, DaySum]:
-    """The sums with further entries, retries included, by the day on which they were recorded here (ISO 8601)."""
+    """The sums with further entries, retries included, by the day on which they were recorded here (ISO 8601).
+
+    What is asked before the first round counts, too: positions, and the digest of long documents.
+    """
     sums = dict(days)
     for entry in entries:
-        usage = getattr(entry.event, "usage", None)
-        attempts = usage.attempts if usage else getattr(entry.event, "attempts", 0)
-        by_caller = usage and usage.model in WRITTEN
-        if (
-            entry.restored
-            or by_caller
-            or not attempts
-            or getattr(entry.event, "round", 0) <= inherited_rounds
-        ):
+        event = entry.event
+        if entry.restored or not isinstance(event, SlotFact) or not debate.is_own(event):
+            continue
+        usage: Usage | None = getattr(event, "usage", None)
+        attempts = usage.attempts if usage else getattr(event, "attempts", 0)
+        if not attempts or (usage and usage.model in WRITTEN):
             continue
         is_uncounted = usage and not (usage.cost_usd or usage.input_tokens or usage.output_tokens)
         cost = Decimal(usage.cost_usd or 0) if usage else Decimal(0)

@@ -205,7 +205,7 @@ class DebateStore:
             if not history:
                 raise DebateNotFoundError(debate_id)
             debate = replay(entry.event for entry in history)
-            days = add_spending({}, history, debate.setup.forked_at_round)
+            days = add_spending({}, history, debate)
             is_foreign = self.signer is not None and seal != self.compute_seal(debate_id, history[-1])
             return DebateSnapshot(debate_id, debate, history, days, is_foreign, owner)
 
@@ -288,7 +288,7 @@ class DebateStore:
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
         unsaved = [Recorded(0, at, actor, "", event) for event in events]
-        days = add_spending(reached.days, unsaved, reached.debate.setup.forked_at_round)
+        days = add_spending(reached.days, unsaved, reached.debate)
         with translate_storage_errors():
             entries = await self.journal.append(
                 reached.id,
@@ -321,7 +321,7 @@ class DebateStore:
             *map(parse_entry, own),
             *(replace(parse_entry(e), restored=True) for e in entries[len(own) :]),
         ]
-        days = add_spending({}, history, debate.setup.forked_at_round)
+        days = add_spending({}, history, debate)
         summary = build_stream_summary(debate, [entry.event for entry in history], history, days)
         added = await self.journal.restore(debate_id, entries, summary)
         snapshot = await self.load(debate_id)

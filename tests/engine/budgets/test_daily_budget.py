@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import ChangesInput
 from server.engine.database.leases import LeaseLostError
 from server.engine.recovery import Recovery
 from server.models import OnText, Reply, Request, Usage
@@ -57,6 +58,24 @@ async def test_a_debate_pauses_when_the_day_has_no_calls_left(database: str) -> 
     assert second.debate.paused.reason == (
         "the day's budget: 8 of 8 calls made today. It goes on tomorrow (UTC)."
     )
+
+
+async def test_what_is_asked_before_the_first_round_counts_once_and_not_in_a_fork(database: str) -> None:
+    model = ScriptedModel()
+    page = "Costs rose by four percent in that year, and nobody knows why. " * 60
+    document = {"title": "Report", "text": "\n\n".join(f"{number}. {page}" for number in range(12))}
+    limits = {"documents": [document], "options": {"framing": True}, "max_rounds": 1}
+    async with open_engine(database, model, windows={"mine": 8_000}) as manager:
+        ended = await run_debate(manager, **limits)
+        spent, _ = await manager.daily_budget.find_spending()
+        tasks = {request.prompt.summary.task for request in model.requests}
+        first = len(model.requests)
+        await manager.fork(ended.id, 1, ChangesInput(), actor=ACTOR)
+        after, _ = await manager.daily_budget.find_spending()
+
+    assert {"framing", "digest"} < tasks
+    assert spent.requests == first == len(ended.debate.usage)
+    assert after.requests == len(model.requests)
 
 
 async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
