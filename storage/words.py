@@ -2,6 +2,7 @@
 
 import sqlite3
 
+from storage.similarity import MAX_COMPARED_LENGTH, MAX_COMPARED_WORDS
 from storage.summaries import remove_marks
 
 MAX_QUERY_LENGTH = 4_000  # characters
@@ -39,6 +40,11 @@ class Tokenizer:
     def split_query(self, query: str) -> list[str]:
         """Its words, as many as count; the last one stands for all that begin so."""
         return self.split(remove_marks(query[:MAX_QUERY_LENGTH]))[:MAX_QUERY_WORDS]
+
+    def split_compared(self, text: str) -> list[str]:
+        """The words of a text that is compared with streams, each once."""
+        words = self.split(remove_marks(text[:MAX_COMPARED_LENGTH]))
+        return list(dict.fromkeys(words))[:MAX_COMPARED_WORDS]
 
     def close(self) -> None:
         if self._db:

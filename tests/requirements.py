@@ -285,6 +285,10 @@ BUILT: dict[str, str] = {
         "HTML export"
     ),
     "D25": "common ground: what all sides accept, drawn from claims and ballots, in the verdict",
+    "D18": (
+        "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "
+        "the debate that used it"
+    ),
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
         "the difference"
@@ -302,9 +306,5 @@ PARTLY: dict[str, str] = {
 
 PLANNED: dict[str, str] = {
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
-    "D18": (
-        "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "
-        "the debate that used it"
-    ),
     "D22": "similarity and response caching",
 }

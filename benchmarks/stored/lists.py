@@ -16,7 +16,8 @@ from benchmarks.table import Measurement, Samples, median, percentile
 from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
 from server.debate.rules.transitions import apply
-from server.engine.database.store import DebateStore, build_stream_summary
+from server.engine.database.store import DebateStore
+from server.engine.database.summaries import build_stream_summary
 from server.engine.debates import utc_now
 from storage.journal import Journal
 from storage.sqlite import SqliteJournal

@@ -107,7 +107,16 @@ for command in (
     *(databases.backup, databases.db, debate.debate, demo.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
-    *(listing.list_debates, steer.delete, steer.intervene, steer.tag, verify.verify, view, watch.watch),
+    *(
+        listing.list_debates,
+        listing.recall_debates,
+        steer.delete,
+        steer.intervene,
+        steer.tag,
+        verify.verify,
+        view,
+        watch.watch,
+    ),
     completion,
 ):
     counterpoint.add_command(command)

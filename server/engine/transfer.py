@@ -16,8 +16,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from server.debate.facts.earlier import Moment
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.events import Moment, Paused, Recorded
+from server.debate.facts.events import Paused, Recorded
 from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.records.bounds import MAX_ENTRIES

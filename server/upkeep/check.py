@@ -14,7 +14,8 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import DebateSnapshot, build_whole_summary
+from server.engine.database.store import DebateSnapshot
+from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from storage import LOCAL_OWNER
 from storage.addresses import is_address

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
-from server.engine.database.store import build_whole_summary
+from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
 from storage.journal import (

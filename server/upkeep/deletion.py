@@ -7,7 +7,9 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import DebateSnapshot, build_whole_summary, format_time
+from server.engine.database.memory import withdraw
+from server.engine.database.store import DebateSnapshot, format_time
+from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.engine.receipts import RECEIPT, find_receipt
 from storage.deletion import Tombstone
@@ -62,6 +64,7 @@ async def remove_debate(
     store.recent.forget(debate_id)
     if tombstone is None:
         return []
+    await withdraw(store, debate_id, "deleted")
     mirrors: list[Tombstone] = []
     if mirror_id:
         mirror = await read_if_possible(manager, mirror_id)

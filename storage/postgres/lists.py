@@ -7,10 +7,12 @@ from storage.chain import parse_owners
 from storage.journal import StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.pool import Database
+from storage.similarity import MAX_SHARING, SharedWords, SimilarStream
 from storage.summaries import (
     LAST_CHARACTER,
     find_upper_bound,
     list_marks,
+    mark_status,
     parse_changes,
     parse_listing,
 )
@@ -43,6 +45,19 @@ select name, owner, null from stream where name = any($1::text[])
 union all
 select stream, null, entry from journal where seq = 0 and stream = any($1::text[])
 """
+
+# As many of one word as of any other, so that common ones do not take all the time.
+SELECT_SHARING = f"""
+select given.place - 1, sharing.number from unnest($1::text[]) with ordinality as given (word, place)
+cross join lateral (
+    select stream.number from word join word as mark on mark.number = word.number and mark.word = $2
+        join stream on stream.number = word.number
+    where word.word = given.word{{own}}
+    order by stream.number desc limit {MAX_SHARING}
+) as sharing
+"""
+COUNT_STATUS = "select count(*) from stream where status = $1{own}"
+SELECT_NUMBERED = f"select {_LISTING_COLUMNS} from stream where number = any($1::bigint[]){{own}}"
 
 SELECT_POSITION = "select value from counter where name = 'journal'"
 SELECT_CHANGES = "select max(position), stream from journal where position > $1 group by stream order by 1"
@@ -79,6 +94,19 @@ class PostgresLists:
             sql = SELECT_LISTINGS_OF_STREAMS if inside else SELECT_LISTINGS_BY_STATUS
             statement = (sql, status, until, changed_since, limit, names)
         return [parse_listing(row) for row in await self._db.fetch(*narrow(owner, *statement))]
+
+    async def find_similar(
+        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
+    ) -> list[SimilarStream]:
+        words = self._tokenizer.split_compared(text)
+        if not words:
+            return []
+        cut = [cut_word(word) for word in words]
+        found = await self._db.fetch(*narrow(owner, SELECT_SHARING, cut, mark_status(status)))
+        [(total,)] = await self._db.fetch(*narrow(owner, COUNT_STATUS, status))
+        shared = SharedWords.weigh(words, found, total)
+        rows = await self._db.fetch(*narrow(owner, SELECT_NUMBERED, shared.choose()))
+        return shared.rank(map(parse_listing, rows), self._tokenizer)[:limit]
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         statement = narrow(owner, SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)

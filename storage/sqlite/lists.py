@@ -6,6 +6,7 @@ from typing import Any
 
 from storage.chain import parse_owners
 from storage.journal import StreamListing
+from storage.similarity import MAX_SHARING, SharedWords, SimilarStream
 from storage.sqlite.database import Database
 from storage.summaries import (
     LAST_CHARACTER,
@@ -54,6 +55,17 @@ union all
 select stream, null, entry from journal where seq = 0 and stream in (select value from json_each(?1))
 """
 
+# As many of one word as of any other, so that common ones do not take all the time.
+SELECT_SHARING = f"""
+select {{place}}, rowid from (
+    select rowid from words where words match ? order by rowid desc limit {MAX_SHARING}
+)
+"""
+COUNT_STATUS = "select count(*) from stream where status = ?1{own}"
+SELECT_NUMBERED = f"""
+select {_LISTING_COLUMNS} from stream where number in (select value from json_each(?1)){{own}}
+"""
+
 SELECT_POSITION = "select coalesce(max(position), 0) from journal"
 SELECT_CHANGES = """
 select max(position), stream from journal not indexed where position > ? group by stream order by 1
@@ -92,6 +104,21 @@ class SqliteLists:
             statement = (sql, status, until, changed_since, limit, names)
         return [parse_listing(row) for row in await self._db.reader.fetch_all(*narrow(owner, *statement))]
 
+    async def find_similar(
+        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
+    ) -> list[SimilarStream]:
+        words, reader = self._tokenizer.split_compared(text), self._db.reader
+        if not words:
+            return []
+        wanted, unwanted = list_marks(status, owner, is_final=True)
+        matches = [build_whole_match([word, *wanted], unwanted) for word in words]
+        parts = [SELECT_SHARING.format(place=place) for place in range(len(words))]
+        found = await reader.fetch_all(" union all ".join(parts), *matches)
+        [(total,)] = await reader.fetch_all(*narrow(owner, COUNT_STATUS, status))
+        shared = SharedWords.weigh(words, found, total)
+        rows = await reader.fetch_all(*narrow(owner, SELECT_NUMBERED, json.dumps(shared.choose())))
+        return shared.rank(map(parse_listing, rows), self._tokenizer)[:limit]
+
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         statement = (SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
         rows = await self._db.reader.fetch_all(*narrow(owner, *statement))
@@ -125,6 +152,11 @@ def build_match(words: Sequence[str], wanted: Sequence[str], unwanted: Sequence[
     match = f"({join_words(words)}*)"
     match = f"({match} AND {join_words(wanted)})" if wanted else match
     return " NOT ".join([match, *(join_words([mark]) for mark in unwanted)])
+
+
+def build_whole_match(words: Sequence[str], unwanted: Sequence[str]) -> str:
+    """As `build_match`, for streams with all of these words as they are."""
+    return " NOT ".join([f"({join_words(words)})", *(join_words([mark]) for mark in unwanted)])
 
 
 def join_words(words: Sequence[str]) -> str:

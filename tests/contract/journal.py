@@ -17,7 +17,7 @@ from storage.journal import (
 from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
-from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
+from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract, SimilarityContract
 from tests.contract.journal_owners import OwnerContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
 from tests.contract.journal_seals import SealContract
@@ -288,6 +288,7 @@ class JournalContract(
     SealContract,
     ListContract,
     SearchContract,
+    SimilarityContract,
     ChangesContract,
     LeaseContract,
     KeyContract,

@@ -1,9 +1,12 @@
 """What every journal must do: lists, searches, and noticing what is new."""
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage import LOCAL_OWNER
 from storage.journal import Journal, StreamListing, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, create_stream, find_streams, get_listing
 
@@ -179,6 +182,91 @@ class SearchContract:
     @given(query=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\ud800é"))
     async def test_any_text_is_a_query(self, journal: Journal, query: str) -> None:
         await journal.find(query)
+
+
+async def conclude(
+    journal: Journal, stream: str, title: str, body: str = "", owner: str = LOCAL_OWNER
+) -> None:
+    summary = StreamSummary(title, "concluded", {}, f"{title} {body}", is_final=True, owner=owner)
+    await append_entries(journal, stream, 0, {}, summary=summary)
+
+
+async def find_similar(journal: Journal, text: str, **options: Any) -> list[str]:
+    found = await journal.find_similar(text, status="concluded", **options)
+    assert all(0 < one.share <= 1 for one in found)
+    return [one.listing.stream for one in found]
+
+
+@pytest.mark.requirement("D18")
+@pytest.mark.asyncio
+class SimilarityContract:
+    async def test_streams_that_share_rarer_words_come_first(self, journal: Journal) -> None:
+        await conclude(journal, "billing", "Should we rewrite the billing service in Rust?")
+        await conclude(journal, "office", "Should we move the office?")
+        for n in range(9):
+            await conclude(journal, f"s{n}", f"Should we paint the wall number{n}?")
+
+        found = await find_similar(journal, "Rewrite billing, or should we move?")
+        assert found[:2] == ["billing", "office"]
+        assert set(found[2:]) == {f"s{n}" for n in range(9)}
+        assert await find_similar(journal, "Rewrite billing, or should we move?", limit=1) == ["billing"]
+        whole = "Should we move the office?"
+        (best, *_) = await journal.find_similar(whole, status="concluded")
+        assert (best.listing.title, best.share) == (whole, 1)
+
+    async def test_a_word_counts_most_in_a_title(self, journal: Journal) -> None:
+        await conclude(journal, "titled", "Which queue?")
+        await conclude(journal, "told", "Which database?", "a queue")
+        await conclude(journal, "other", "Who pays?")
+        assert await find_similar(journal, "a queue") == ["titled", "told"]
+        assert await find_similar(journal, "queue") == ["titled", "told"]
+
+    async def test_of_two_that_share_as_much_the_newer_one_comes_first(self, journal: Journal) -> None:
+        for stream in ("a", "c", "b"):
+            await conclude(journal, stream, "Which queue?")
+        assert await find_similar(journal, "queue") == ["b", "c", "a"]
+
+    async def test_only_streams_that_keep_the_status_are_similar(self, journal: Journal) -> None:
+        await create_stream(journal, "running", "queue")
+        await create_stream(journal, "unkept", "queue", status="concluded")
+        ended = StreamSummary("queue", "truncated", {}, "queue", is_final=True)
+        await append_entries(journal, "truncated", 0, {}, summary=ended)
+        await conclude(journal, "s", "queue")
+        assert await find_similar(journal, "queue") == ["s"]
+
+    @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "queue" * 2_000])
+    async def test_a_text_may_be_similar_to_nothing(self, journal: Journal, text: str) -> None:
+        await conclude(journal, "s", "Which queue?")
+        assert await find_similar(journal, text) == []
+
+    async def test_streams_of_other_owners_are_not_similar_and_count_for_nothing(
+        self, journal: Journal
+    ) -> None:
+        for n in range(9):
+            await conclude(journal, f"b{n}", "Which queue?", owner="bob")
+        await conclude(journal, "mine", "Which queue?")
+        await conclude(journal, "alices", "Which queue?", owner="alice")
+
+        assert await find_similar(journal, "queue", owner=LOCAL_OWNER) == ["mine"]
+        assert await find_similar(journal, "queue", owner="alice") == ["alices"]
+        assert await find_similar(journal, "queue", owner="carol") == []
+        assert len(await find_similar(journal, "queue", owner="bob")) == 9
+        assert len(await find_similar(journal, "queue")) == 11
+        text = "Which queue, or which database?"
+        (one,) = await journal.find_similar(text, status="concluded", owner="alice")
+        (same,) = await journal.find_similar(text, status="concluded", owner=LOCAL_OWNER)
+        assert one.share == same.share
+
+    async def test_a_deleted_stream_is_similar_to_nothing(self, journal: Journal) -> None:
+        await conclude(journal, "s", "Which queue?")
+        summary = StreamSummary("Which queue?", "concluded", {}, "Which queue? ", is_final=True)
+        await journal.delete("s", at=LATER, actor="alice", summary=summary)
+        assert await find_similar(journal, "queue") == []
+
+    @READ_ONLY_FUZZ_SETTINGS
+    @given(text=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\ud800é"))
+    async def test_any_text_can_be_compared(self, journal: Journal, text: str) -> None:
+        await journal.find_similar(text, status="concluded")
 
 
 @pytest.mark.requirement("M3")

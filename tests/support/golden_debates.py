@@ -8,6 +8,7 @@ from server.debate.facts.events import Event, Opened, Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
 from storage.canonical import encode_canonical, genesis_hash, link_hash
 from tests.support.golden_plays.ballots import play_alike, play_ballots, play_hollow, play_skipped
+from tests.support.golden_plays.earlier import play_recalled
 from tests.support.golden_plays.evidence import play_digested, play_extracted, play_observed
 from tests.support.golden_plays.formats import (
     play_blocks,
@@ -59,6 +60,7 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "skipped": play_skipped,
         "mirrored": play_mirrored,
         "without_mirror": play_without_mirror,
+        "recalled": play_recalled,
         "positions": play_positions,
         "without positions": play_default_positions,
     },

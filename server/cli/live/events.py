@@ -9,6 +9,7 @@ from server.debate.commands.effort import describe_effort
 from server.debate.facts import events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
+from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.quoting import quote, unescape_markup
 from server.debate.facts.text import format_count, format_heading
@@ -86,8 +87,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
         case events.Paused() | events.Resumed() | interventions.InterventionFact():
             print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
-        case Agreed():
-            print_note(out, describe_agreed(event))
+        case EarlierWithdrawn() | Agreed():
+            print_note(out, describe_withdrawn(event) if event.kind != "agreed" else describe_agreed(event))
         case EscalationFact():
             print_note(out, describe_escalation(event))
         case _:
@@ -106,6 +107,10 @@ def print_aside(
         print_note(out, describe_measured(event))
     elif event.wave != "sample":
         print_note(out, unescape_markup(describe_ballot(event)))
+
+
+def describe_withdrawn(event: EarlierWithdrawn) -> str:
+    return f"{event.debate_id}, which was recalled, was {event.cause}."
 
 
 def print_judgment(out: Terminal, event: events.Judged) -> None:

@@ -17,6 +17,7 @@ from server.debate.facts import config, events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR, Debater, JudgePanel
+from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Opened, Recorded
@@ -62,6 +63,7 @@ def fork(
         "forked_restanced": tuple(restanced) if at_round else (),
         "tags": debate.tags,
         "ledger": None,  # what is known of its judges when it begins
+        "memory": setup.memory and setup.memory.forget_texts(),
         "mirror_of": "",
         "mirrored_hash": "",
     }
@@ -89,8 +91,8 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass  # the fork finds it again
             case interventions.OutcomeRecorded() | interventions.Tagged() | interventions.Untagged():
                 pass  # how the parent ended, and tags, which are in the setup
-            case PredicateLost() | PromptFunctionsLost():
-                pass  # the fork has code of its own, or loses it again
+            case EarlierWithdrawn() | PredicateLost() | PromptFunctionsLost():
+                pass  # it is in the setup; and the fork has code of its own, or loses it again
             case EscalationFact():
                 pass  # the fork asks for its own
             case Agreed() | Alerted() | events.BlockEnded() | Converged() if entry.event.round == at_round:

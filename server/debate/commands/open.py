@@ -49,6 +49,7 @@ from server.debate.facts.config import (
     count_passes,
     seat_kind,
 )
+from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import label_debaters
@@ -162,6 +163,7 @@ def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level:
         pause_when=build_breakpoints(options.pause_when),
         on_window=options.on_window,
         **build_visibility(options),
+        memory=Memory.ask(options.memory, for_judges=options.memory_for_judges),
         **build_framing(request, models, panel),
     )
     setup = apply_effort(setup, level)

@@ -28,6 +28,7 @@ from server.debate.facts.config import (
     SeatKind,
     StopMode,
 )
+from server.debate.facts.earlier import MemoryChoice
 from server.debate.facts.text import clean, clean_line
 
 MAX_DOCUMENT_LENGTH = 2_000_000
@@ -341,6 +342,8 @@ class OptionsInput(Input):
     handoff: HandoffMode = "structured"
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []
     closing_round: bool = False
+    memory: MemoryChoice = "off"
+    memory_for_judges: Annotated[bool, Field(description="They read it, too")] = False
     quorum: Annotated[int, Field(ge=1, le=26, description="Or it pauses")] = 2
     fallback_models: Annotated[ModelNames, Field(max_length=5, description="On failure")] = []
     on_window: OnWindow = "refuse"

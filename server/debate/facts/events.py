@@ -46,8 +46,9 @@ from server.debate.facts.beliefs import (
 )
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Fact
+from server.debate.facts.earlier import EarlierWithdrawn, Memory, Moment
 from server.debate.facts.escalation import EscalationEvent
-from server.debate.facts.interventions import InterventionEvent
+from server.debate.facts.interventions import InterventionEvent, TagEvent
 
 __all__ = [
     "Answer",
@@ -126,6 +127,7 @@ class Opened(Fact):
     hidden_from_client: tuple[config.SeatKind, ...] = ()
     hidden_from_seats: tuple[config.SeatKind, ...] = ()
     ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
+    memory: Memory | None = None  # what earlier debates concluded; None where nobody asked for it
     forked_from: str = ""  # the debate whose first rounds this one begins with
     forked_at_round: Count = 0  # how many rounds were inherited
     forked_hash: str = ""  # of the last inherited entry
@@ -326,10 +328,6 @@ class Concluded(Fact):
     votes: tuple[Vote, ...]
 
 
-Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$")]
-"""UTC, ISO 8601, so that times compare as text."""
-
-
 class Paused(Fact):
     """The debate stops until it is resumed."""
 
@@ -370,9 +368,9 @@ SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a sl
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
 BallotEvent = TalkSkipped | Converged | Alerted
 RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
-CourseEvent = (
-    CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | Concluded | Paused | Resumed | Ended
-)
+LateEvent = TagEvent | EarlierWithdrawn  # also after the end
+EndEvent = Concluded | Paused | Resumed | Ended
+CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
 _event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 

@@ -70,7 +70,9 @@ def label_debaters(setup: Opened, debaters: Iterable[Debater]) -> tuple[str, ...
     seats = (setup.judges, *officers)
     prompts = (seat.prompt for seat in seats if seat)
     phases = (f"{phase.name} {phase.instruction}" for phase in setup.phases)
-    texts = (setup.question, setup.instructions, setup.output_schema, *documents, *prompts, *phases, *rows)
+    recalled = (text for one in (setup.memory.recalled if setup.memory else ()) for text in one.texts)
+    own = (setup.question, setup.instructions, setup.output_schema)
+    texts = (*own, *documents, *recalled, *prompts, *phases, *rows)
     return draw_labels(setup.seed, len(rows), texts)
 
 

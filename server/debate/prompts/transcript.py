@@ -32,6 +32,7 @@ from server.debate.facts.labels import SECOND_READING, relabel, side_labels
 from server.debate.facts.quoting import quote_inline, quote_verbatim
 from server.debate.facts.state import Debate, TranscriptEvent
 from server.debate.facts.text import clean_line
+from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
 from server.debate.rules.schedule import is_unanswered
@@ -51,7 +52,7 @@ def render_preamble(debate: Debate, call: Call) -> str:
 
     The last one is kept: documents may be long, and are searched for what cannot be seen.
     """
-    reader = (call.task == "framing", call.reading, len(debate.digests))
+    reader = (call.task == "framing", call.reading, len(debate.digests), reads_earlier(debate, call))
     known = debate.cache.get("preamble")
     if known is None or known[0] is not debate.setup or known[1] != reader:
         text = "\n\n".join(list_preamble(debate, call))
@@ -69,7 +70,7 @@ def list_preamble(debate: Debate, call: Call) -> list[str]:
         parts.append(
             "# Taken for given where the question leaves it open\n" + quote_verbatim(framing.assumption)
         )
-    return parts
+    return [*parts, *render_earlier(debate, call)]
 
 
 def render_document(debate: Debate, document: Source) -> str:
@@ -354,6 +355,8 @@ def list_missing(debate: Debate, phases: Mapping[int, Phase]) -> list[str]:
     for_all = (n for n, phase in phases.items() if phase.is_talk and phase.order in ("together", "declared"))
     absent = [n for n in for_all if len({turn.seat for turn in debate.round_turns(n)}) < len(debate.names)]
     missing += [f"turns in {format_rounds(absent)} that were never made"] if absent else []
+    if debate.setup.memory and debate.setup.memory.in_force and not debate.setup.memory.for_judges:
+        missing.append("what the debaters were told of earlier debates")
     missing += ["the debaters' private ballots"] if debate.setup.ballots != "none" else []
     votes = [n for n, phase in phases.items() if phase.is_vote and n < debate.round]
     return missing + ([f"the ballots of {format_rounds(votes)}"] if votes else [])

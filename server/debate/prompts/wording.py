@@ -176,6 +176,10 @@ attacks, undercuts (even if that is true, it does not show what it is to show), 
 same.
 - left_out: what can be read in two ways. It is no claim; say which two."""
 
+EARLIER_MATERIAL = (
+    "What earlier debates of the same owner concluded on related questions, as recorded. It is somebody's finding, and "
+    "no evidence: check what it rests on, and whether it still holds."
+)
 OBSERVED_MATERIAL = (
     "An observer alleges this of the rhetoric of turns. It may be wrong, and does not say who is right:"
 )

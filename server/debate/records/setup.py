@@ -26,10 +26,11 @@ from server.debate.commands.positions import NO_FRAMER
 from server.debate.commands.voting import check_voting
 from server.debate.documents.digests import find_reader_problem
 from server.debate.facts.config import WRITTEN, Fact, Framing, Phase
+from server.debate.facts.earlier import MOST_RECALLED_BYTES
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import is_label, label_debaters
-from server.debate.facts.text import clean
+from server.debate.facts.text import clean, clean_line, count_bytes
 from server.debate.rules.schedule import find_voters
 from server.debate.rules.seats import find_models, seat_models
 from server.debate.rules.verdict import COUNTING_RULES
@@ -75,6 +76,7 @@ def check_opened(setup: Opened) -> None:
         check_prompt_functions(setup)
         check_origin(setup)
         check_ledger(setup)
+        check_memory(setup)
         check_effort(setup)
         check_voting(setup)
         check_challenges(setup)
@@ -254,6 +256,21 @@ def check_origin(setup: Opened) -> None:
     names = {debater.name for debater in setup.debaters}
     is_debate = DEBATE_ID.fullmatch(setup.forked_from) and HASH.fullmatch(setup.forked_hash)
     require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")
+
+
+def check_memory(setup: Opened) -> None:
+    """Check that what was recalled is of debates, each once, and within its bounds."""
+    if setup.memory is None:
+        return
+    recalled = setup.memory.recalled
+    texts = [text for one in recalled for text in one.texts]
+    is_fit = len({*setup.memory.ids}) == len(recalled) <= setup.memory.most
+    is_fit = is_fit and all(map(DEBATE_ID.fullmatch, setup.memory.ids))
+    require(is_fit, "memory: it is not of debates, each once.")
+    is_fit = sum(map(count_bytes, texts)) <= MOST_RECALLED_BYTES
+    require(
+        is_fit and all(clean_line(text) == text for text in texts), "memory: its texts are not as recorded."
+    )
 
 
 def check_effort(setup: Opened) -> None:

@@ -158,6 +158,7 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
         "debaters": debaters,
         "judges": setup.judges.model_copy(update={"models": judges, "reserve": ()}),
         "phases": tuple(phase for phase in setup.phases if not comes_after_verdict(phase)),
+        "memory": setup.memory and setup.memory.forget_texts(),
         "max_rounds": debate.max_rounds,
         "max_turns": debate.max_turns,
         "seed": int.from_bytes(sha256(f"{setup.seed}:mirror".encode()).digest()[:4]) >> 1 or 1,

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import FRAMER, Debater, Framing
+from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.events import Event, Opened, PositionsFramed
 from server.debate.facts.interventions import PositionsRevised
 from server.debate.facts.state import Debate
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
-from server.debate.rules.schedule import slot_failures
+from server.debate.rules.schedule import FRAMING_SLOT, is_exhausted, slot_failures
 
 SIDES = 2
 """The first debaters of a format, whose places the positions take; those after them defend no side."""
@@ -96,6 +97,19 @@ def revise_positions(setup: Opened, event: PositionsRevised) -> Opened:
         for debater in setup.debaters
     )
     return setup.model_copy(update={"debaters": debaters, "labels": event.labels})
+
+
+def withdraw_earlier(setup: Opened, event: EarlierWithdrawn) -> Opened:
+    """The set-up of a debate that recalled one which is gone; unchanged where it did not."""
+    memory = setup.memory and setup.memory.withdraw(event.debate_id, event.cause)
+    return setup.model_copy(update={"memory": memory})
+
+
+def find_default_problem(debate: Debate) -> str:
+    """Why the positions cannot be those of the format; "" where they can."""
+    if not debate.setup.needs_framing:
+        return "nobody frames the question now"
+    return "" if is_exhausted(debate, FRAMING_SLOT.key) else "the framer may still answer"
 
 
 def build_default_positions(debate: Debate) -> tuple[Event, ...]:

@@ -50,8 +50,8 @@ from server.debate.facts.config import (
     WRITTEN,
     Phase,
 )
-from server.debate.facts.events import Balloted, Failed, Opened, Spoke, Task, Usage
-from server.debate.facts.state import Debate, judge_seats, once
+from server.debate.facts.events import Balloted, Failed, Opened, RoundOpened, Spoke, Task, Usage
+from server.debate.facts.state import Debate, RoundPlan, judge_seats, once
 from server.debate.rules.seats import candidate_models, current_model, find_own_models, phase_seats
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
@@ -168,6 +168,21 @@ def may_send(debate: Debate, seat: str) -> bool:
     """Whether a debater may send a message with its turn: one a round, where the phase allows that."""
     allows = debate.phase is not None and debate.phase.messages
     return allows and not any(turn.message for turn in debate.round_turns(debate.round) if turn.seat == seat)
+
+
+def find_plan_problem(debate: Debate, event: RoundPlan) -> str:
+    """Why a round cannot be opened so; "" where it can."""
+    phase = debate.phase
+    is_last = isinstance(event, RoundOpened) and event.done and bool(debate.turns)
+    unknown = [name for name in event.next_speakers if name not in debate.names]
+    problems = {
+        "nobody opens rounds here": phase is None or phase.order != "moderated",
+        "another round is under way": event.round != debate.round,
+        "the round was opened already": debate.round_plan(debate.round) is not None,
+        "nobody is to speak": not (event.next_speakers or is_last),
+        f"nobody here is called {', '.join(unknown)}": bool(unknown),
+    }
+    return next((problem for problem, holds in problems.items() if holds), "")
 
 
 def find_turn_problem(debate: Debate, turn: Spoke, slot: Slot) -> str:

@@ -21,6 +21,7 @@ from server.debate.documents import digests
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.config import MODERATOR
+from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
     Audited,
@@ -36,6 +37,7 @@ from server.debate.facts.events import (
     HandedOff,
     HandoffFailed,
     Judged,
+    LateEvent,
     Measured,
     Observed,
     Opened,
@@ -62,18 +64,17 @@ from server.debate.facts.interventions import (
     NoteAdded,
     OutcomeRecorded,
     PositionsRevised,
-    TagEvent,
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, RoundPlan, replace
+from server.debate.facts.state import Debate, replace
 from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
-    FRAMING_SLOT,
     REPAIRABLE_CAUSES,
     Slot,
     final_closing_slots,
+    find_plan_problem,
     find_turn_problem,
     has_final_failure,
     is_exhausted,
@@ -99,7 +100,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:
         if isinstance(event, Opened):
             return Debate(setup=event)
         raise IllegalEvent(f"{event.kind} before the debate was opened")
-    if bool(debate.ended) != isinstance(event, OutcomeRecorded) and not isinstance(event, TagEvent):
+    if bool(debate.ended) != isinstance(event, OutcomeRecorded) and not isinstance(event, LateEvent):
         raise IllegalEvent(f"{event.kind} {'after' if debate.ended else 'before'} the end")
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
@@ -113,11 +114,10 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
         case SlotFact():
             return apply_slot_event(debate, event)
         case DefaultPositionsUsed():
-            check(debate.setup.needs_framing, "nobody frames the question now")
-            check(is_exhausted(debate, FRAMING_SLOT.key), "the framer may still answer")
+            check_fits(framing.find_default_problem(debate))
             return replace(debate, setup=framing.keep_positions(debate.setup, event))
         case DefaultPlanUsed():
-            check_round_plan(debate, event)
+            check_fits(find_plan_problem(debate, event))
             check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")
             answered = debate.answered_slots | {(MODERATOR, 0)}
             added = (*debate.transcript_events, event)
@@ -126,6 +126,8 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             return follow_course(debate, event)
         case PassageRead() | Agreed():
             return follow_course(debate, event)
+        case EarlierWithdrawn():
+            return replace(debate, setup=framing.withdraw_earlier(debate.setup, event))
         case EscalationFact():
             check_fits(escalation.find_escalation_problem(debate, event))
             return escalation.apply_escalation(debate, event)
@@ -260,7 +262,7 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
 def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> None:
     match event:
         case RoundOpened():
-            check_round_plan(debate, event)
+            check_fits(find_plan_problem(debate, event))
             check_open_slot(debate, event, "opening")
         case Spoke():
             check_turn(debate, event)
@@ -347,17 +349,6 @@ def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
     if slot is None or (tasks and slot.task not in tasks):
         raise IllegalEvent(f"no slot {event.slot_index} of {event.seat} is open for it")
     return slot
-
-
-def check_round_plan(debate: Debate, event: RoundPlan) -> None:
-    phase = debate.phase
-    check(phase is not None and phase.order == "moderated", "nobody opens rounds here")
-    check(event.round == debate.round, "another round is under way")
-    check(debate.round_plan(debate.round) is None, "the round was opened already")
-    last = isinstance(event, RoundOpened) and event.done and bool(debate.turns)
-    check(bool(event.next_speakers) or last, "nobody is to speak")
-    for name in event.next_speakers:
-        check(name in debate.names, f"nobody here is called {name}")
 
 
 def check_turn(debate: Debate, event: Spoke) -> None:

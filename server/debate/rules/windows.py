@@ -78,7 +78,8 @@ def estimate_prompt(debate: Debate) -> int:
         for index, document in enumerate(setup.documents, start=1)
         if setup.reader is None or not setup.reader.has_digest(index)
     ]
-    texts = estimate_tokens([setup.question, *whole, *(turn.text for turn in debate.turns)])
+    recalled = [text for one in (setup.memory.in_force if setup.memory else ()) for text in one.texts]
+    texts = estimate_tokens([setup.question, *whole, *recalled, *(turn.text for turn in debate.turns)])
     return texts + count_digest_characters(debate) // CHARACTERS_PER_TOKEN + PROMPT_OVERHEAD_TOKENS
 
 

@@ -364,10 +364,10 @@ def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str
     waits = has_callers_seat(debate)
     for event in new_events:
         match event:
-            case events.Opened():  # the id of a debate finds its forks and its mirror
+            case events.Opened():  # the id of a debate finds its forks, its mirror, and those that recalled it
                 parts += [event.question, *event.tags, event.forked_from, event.mirror_of]
                 parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
-                parts += [document.title for document in event.documents]
+                parts += [*(d.title for d in event.documents), *(event.memory.ids if event.memory else ())]
             case events.PositionsFramed():
                 parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
             case Tagged():

@@ -201,11 +201,18 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "notes": len(debate.notes),
         "usage": sum_usage(debate.usage).model_dump(),
         "tags": list(debate.tags),
+        "recalled": list_recalled(setup),
         **setup.model_dump(include={"mirror_of", "forked_from", "forked_at_round"}),
         "opened_at": stored.entries[0].at,
         "changed_at": stored.entries[-1].at,
         "entries": debate.version,
     }
+
+
+def list_recalled(setup: Opened) -> list[dict[str, str]]:
+    """The earlier debates that this one was told of: {debate_id, head, at, withdrawn}."""
+    recalled = setup.memory.recalled if setup.memory else ()
+    return [one.model_dump(include={"debate_id", "head", "at", "withdrawn"}) for one in recalled]
 
 
 def count_failures(debate: Debate, seat: str) -> int:

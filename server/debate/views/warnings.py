@@ -88,6 +88,7 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     warnings += [*list_reading_cautions(debate), *describe_unread_rounds(debate)]
     if lost := debate.predicate_lost:
         warnings.append(describe_lost_predicate(lost))
+    warnings += describe_recalled(debate.setup)
     if functions := debate.prompt_functions_lost:
         warnings.append(describe_lost_functions(functions))
     if debate.setup.forked_restanced:
@@ -97,6 +98,15 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     if cut := sum(turn.cut for turn in debate.turns):
         warnings.append(f"Cut at the length limit: {format_count(cut, 'turn')}.")
     return warnings
+
+
+def describe_recalled(setup: Opened) -> list[str]:
+    """Of which earlier debates seats were told, and which of these are gone since."""
+    if not (setup.memory and setup.memory.recalled):
+        return []
+    told = ["Seats were told what earlier debates concluded: {}.".format(", ".join(setup.memory.ids))]
+    gone = [f"{one.debate_id} was {one.withdrawn}" for one in setup.memory.recalled if one.withdrawn]
+    return told + ([f"Of these, {join_seats(gone)} since."] if gone else [])
 
 
 def describe_unread_rounds(debate: Debate) -> list[str]:
@@ -286,6 +296,7 @@ def find_setup_warnings(setup: Opened, family_count: int) -> list[str]:
         warnings.append(f"Later prompts may not fit: {'; '.join(outgrown)}. Such calls fail.")
     if setup.forked_restanced:
         warnings.append(describe_stance_changes(setup))
+    warnings += describe_recalled(setup)
     if problem := describe_framing_problem(setup):
         warnings.append(problem)
     if not verdict_source(setup):

@@ -8,26 +8,22 @@ import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import anyio
 
 from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
+from server.debate.facts.interventions import Tagged
 from server.debate.facts.state import Debate
-from server.debate.facts.text import format_heading
-from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
-from server.debate.rules.decide import is_unattended, status
-from server.debate.rules.seats import find_own_models
 from server.debate.rules.transitions import replay
-from server.debate.views.markdown import build_search_text
-from server.debate.views.state import StoredDebate, has_own_request
-from server.debate.views.verdict import find_made_position, winner_stance
+from server.debate.views.state import StoredDebate
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
-from server.engine.database.ledger import add_ledger, build_debate_rows
+from server.engine.database.ledger import add_ledger
+from server.engine.database.memory import RETRACTED, add_memory, withdraw
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import Asked, TwinError, build_opening_key
+from server.engine.database.summaries import build_stream_summary
 from server.signing import Signer
 from storage import LOCAL_OWNER
 from storage.journal import (
@@ -40,7 +36,6 @@ from storage.journal import (
     Reservation,
     StreamHead,
     StreamListing,
-    StreamSummary,
 )
 
 ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -114,6 +109,7 @@ class DebateStore:
         debate_id = debate_id or build_debate_id()
         owner = self.owner or owner
         key = build_opening_key(owner, actor, asked, self.clock()) if asked else None
+        setup = await add_memory(setup, self.of(owner))
         async with self.opening:
             events = (await add_ledger(setup, self.journal, owner), *inherited)
             opened = DebateSnapshot(debate_id, replay(events), (), owner=owner)
@@ -287,6 +283,8 @@ class DebateStore:
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
+        if any(isinstance(event, Tagged) and RETRACTED in event.tags for event in events):
+            await withdraw(self, reached.id, "retracted")
         unsaved = [Recorded(0, at, actor, "", event) for event in events]
         days = add_spending(reached.days, unsaved, reached.debate)
         with translate_storage_errors():
@@ -354,46 +352,3 @@ def format_time(time: datetime) -> str:
 
 def parse_entry(entry: Entry) -> Recorded:
     return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body), entry.restored)
-
-
-def build_stream_summary(
-    debate: Debate,
-    events: Sequence[Event],
-    entries: Sequence[Recorded],
-    days: Mapping[str, DaySum],
-    owner: str = LOCAL_OWNER,
-) -> StreamSummary:
-    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included."""
-    price = Decimal(0)  # of an answer whose tokens were not counted
-    if any(spent.uncounted for spent in days.values()):
-        price = compute_max_call_cost(debate, estimate_next_call(debate))
-    return StreamSummary(
-        title=debate.setup.question,
-        status=status(debate),
-        details={
-            "format": debate.setup.format,
-            "round": debate.round,
-            "outcome": debate.verdict.outcome if debate.verdict else "",
-            "winner": debate.verdict.winner if debate.verdict else "",
-            "winner_stance": winner_stance(debate),
-            "position": format_heading(find_made_position(debate)),
-            "tags": list(debate.tags),
-            "models": list(dict.fromkeys(find_own_models(debate).values())),
-            "cost_usd": f"{sum((spent.estimate(Decimal(0)).cost for spent in days.values()), Decimal(0)):f}",
-            "forked_from": debate.setup.forked_from,
-            "mirror_of": debate.setup.mirror_of,
-            "runs_by_itself": is_unattended(debate) and has_own_request(entries),
-            "paused_until": debate.paused.until if debate.paused else "",
-        },
-        search_text=build_search_text(debate, events),
-        spending={day: spent.estimate(price) for day, spent in days.items()},
-        is_final=bool(debate.ended),
-        judgments=build_debate_rows(debate),
-        owner=owner,
-    )
-
-
-def build_whole_summary(snapshot: DebateSnapshot) -> StreamSummary:
-    """The row of lists and searches with the words of all entries."""
-    events = [entry.event for entry in snapshot.entries]
-    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days, snapshot.owner)

@@ -1,0 +1,45 @@
+"""What earlier debates concluded, as prompts quote it.
+
+It stands at the end of what never changes within a debate, so that seats which do not read it share all before it.
+"""
+
+from collections.abc import Iterator
+
+from server.debate.ballots.waves import is_blind_ballot
+from server.debate.documents.marks import disarm_marks
+from server.debate.facts.config import seat_kind
+from server.debate.facts.earlier import Recalled
+from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.state import Debate
+from server.debate.facts.text import clean_line
+from server.debate.prompts import wording
+from server.debate.rules.decide import Call
+
+
+def reads_earlier(debate: Debate, call: Call) -> bool:
+    """Whether a seat reads what was recalled: judges only if that was asked for, and nobody in a blind ballot."""
+    memory = debate.setup.memory
+    if memory is None or not memory.in_force or is_blind_ballot(call.slot_index) or call.task == "framing":
+        return False
+    return seat_kind(call.seat) != "judges" or (memory.for_judges and call.task == "judgment")
+
+
+def render_earlier(debate: Debate, call: Call) -> Iterator[str]:
+    """The section on earlier debates, for a seat that reads it."""
+    if reads_earlier(debate, call) and debate.setup.memory:
+        quoted = map(quote_recalled, debate.setup.memory.in_force)
+        yield "\n\n".join([f"# Earlier debates\n{wording.EARLIER_MATERIAL}", *quoted])
+
+
+def quote_recalled(one: Recalled) -> str:
+    """A line of ours with id, date and outcome, and the texts of the debate as a quotation."""
+    rows = {
+        "Question": one.question,
+        "Ahead": one.position,
+        "Finding": one.finding,
+        "Dissent": one.dissent,
+        "Since then": one.settled,
+    }
+    lines = [f"{name}: {clean_line(text)}" for name, text in rows.items() if text]
+    quoted = quote_verbatim(disarm_marks("\n".join(lines)))
+    return f"[{one.debate_id}, {one.at[:10]}, {one.outcome}]\n{quoted}"

@@ -1,0 +1,66 @@
+"""The row of a debate for lists, searches and sums: what follows from its entries, written with them."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from server.debate.facts.events import Event, Recorded
+from server.debate.facts.state import Debate
+from server.debate.facts.text import format_heading
+from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
+from server.debate.rules.decide import is_unattended, status
+from server.debate.rules.seats import find_own_models
+from server.debate.views.markdown import build_search_text
+from server.debate.views.state import has_own_request
+from server.debate.views.verdict import find_made_position, winner_stance
+from server.engine.database.daily_budget import DaySum
+from server.engine.database.ledger import build_debate_rows
+from storage import LOCAL_OWNER
+from storage.journal import StreamSummary
+
+if TYPE_CHECKING:
+    from server.engine.database.store import DebateSnapshot
+
+
+def build_stream_summary(
+    debate: Debate,
+    events: Sequence[Event],
+    entries: Sequence[Recorded],
+    days: Mapping[str, DaySum],
+    owner: str = LOCAL_OWNER,
+) -> StreamSummary:
+    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included."""
+    price = Decimal(0)  # of an answer whose tokens were not counted
+    if any(spent.uncounted for spent in days.values()):
+        price = compute_max_call_cost(debate, estimate_next_call(debate))
+    return StreamSummary(
+        title=debate.setup.question,
+        status=status(debate),
+        details={
+            "format": debate.setup.format,
+            "round": debate.round,
+            "outcome": debate.verdict.outcome if debate.verdict else "",
+            "winner": debate.verdict.winner if debate.verdict else "",
+            "winner_stance": winner_stance(debate),
+            "position": format_heading(find_made_position(debate)),
+            "tags": list(debate.tags),
+            "models": list(dict.fromkeys(find_own_models(debate).values())),
+            "cost_usd": f"{sum((spent.estimate(Decimal(0)).cost for spent in days.values()), Decimal(0)):f}",
+            "forked_from": debate.setup.forked_from,
+            "mirror_of": debate.setup.mirror_of,
+            "recalled": list(debate.setup.memory.ids) if debate.setup.memory else [],
+            "runs_by_itself": is_unattended(debate) and has_own_request(entries),
+            "paused_until": debate.paused.until if debate.paused else "",
+        },
+        search_text=build_search_text(debate, events),
+        spending={day: spent.estimate(price) for day, spent in days.items()},
+        is_final=bool(debate.ended),
+        judgments=build_debate_rows(debate),
+        owner=owner,
+    )
+
+
+def build_whole_summary(snapshot: "DebateSnapshot") -> StreamSummary:
+    """The row of lists and searches with the words of all entries."""
+    events = [entry.event for entry in snapshot.entries]
+    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days, snapshot.owner)

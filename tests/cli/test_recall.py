@@ -1,0 +1,34 @@
+"""`counterpoint recall`: what earlier debates concluded on related questions."""
+
+import json
+
+import pytest
+
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("D18")
+
+
+def test_what_was_concluded_on_a_related_question_is_shown(cli: Cli) -> None:
+    nothing = cli("recall", "Do we rewrite the billing service?")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert nothing.stderr == "No earlier debate concluded anything on a related question.\n"
+
+    question = "Should we rewrite the billing service in Rust?"
+    ran = json.loads(cli("debate", question, "--model", "scripted", "--json").stdout)
+    again = json.loads(cli("recall", "Do we rewrite the billing service?", "--json").stdout)["recalled"]
+
+    assert [(one["debate_id"], one["question"], one["dry_run"]) for one in again] == [
+        (ran["debate_id"], question, True)
+    ]
+    shown = cli("recall", "Do we rewrite the billing service?").stdout
+    assert shown.startswith(f"{ran['debate_id']}, {again[0]['at'][:10]}, {again[0]['outcome']}")
+    assert f'"{question}"' in shown
+    assert "dry run" in shown
+    assert again[0]["finding"][:40] in shown
+
+
+def test_at_most_five_are_asked_for(cli: Cli) -> None:
+    refused = cli("recall", "Ship it?", "--limit", "6")
+    assert refused.exit_code == 2
+    assert "1<=x<=5" in refused.stderr

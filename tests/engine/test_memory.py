@@ -1,0 +1,179 @@
+"""What earlier debates concluded on related questions: found, chosen, cut."""
+
+from pathlib import Path
+
+import pytest
+
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import ChangesInput
+from server.debate.facts.earlier import MOST_RECALLED_BYTES, Memory
+from server.engine.database.memory import recall
+from server.engine.debates import DebateManager
+from server.models import Request
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from server.upkeep.deletion import delete_debate
+from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
+from tests.support.simulation import render_finding
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18")]
+
+BILLING = "Should we rewrite the billing service in Rust?"
+RELATED = "Do we rewrite the billing service?"
+
+
+async def recall_ids(manager: DebateManager, question: str = RELATED, limit: int = 5) -> list[str]:
+    return [one.recalled.debate_id for one in await recall(manager.store, question, limit=limit)]
+
+
+async def test_debates_on_related_questions_are_recalled_with_their_source(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        billing = await run_debate(manager, question=BILLING)
+        await run_debate(manager, question="Where do we hold the summer party?")
+
+        [found] = await recall(manager.store, RELATED, limit=5)
+
+        last, verdict = billing.entries[-1], billing.debate.verdict
+        assert verdict
+        one = found.recalled
+        assert (one.debate_id, one.head, one.at) == (billing.id, last.hash, last.at)
+        assert (one.question, one.outcome, found.is_dry_run) == (BILLING, verdict.outcome, False)
+        assert one.finding
+        assert await recall_ids(manager, "Which colour has the moon?") == []
+
+
+async def test_what_has_no_verdict_is_not_recalled(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        running = await start_debate(manager, question=BILLING)
+        truncated = await run_debate(
+            manager,
+            question=BILLING,
+            options={"phases": ["opening"]},
+        )
+        assert truncated.debate.ended
+        assert [one.debate.verdict for one in (running, truncated)] == [None, None]
+        assert await recall_ids(manager) == []
+
+
+async def test_of_a_family_of_forks_one_is_recalled(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        parent = await run_debate(manager, question=BILLING)
+        families = {parent.id}
+        for at_round in (0, 1):
+            fork = await manager.fork(parent.id, at_round, ChangesInput(run=True, seed=7), actor="test")
+            fork = await manager.follow(fork.id, wait=20)
+            again = await manager.fork(fork.id, 1, ChangesInput(run=True, seed=8), actor="test")
+            await manager.follow(again.id, wait=20)
+            families |= {fork.id, again.id}
+        other = await run_debate(manager, question=BILLING)
+
+        found = await recall_ids(manager)
+        assert len(found) == 2
+        assert other.id in found
+        assert len(families & {*found}) == 1
+
+        await delete_debate(manager, parent.id, actor="test")
+        assert len(await recall_ids(manager)) == 2
+
+
+async def test_a_mirror_is_not_recalled_beside_its_debate(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        ended = await run_debate(manager, question=BILLING, options={"mirror": True})
+        assert ended.debate.mirror_opened
+        assert await recall_ids(manager) == [ended.id]
+
+
+async def test_a_debate_that_was_taken_back_or_deleted_is_recalled_no_more(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        first, second = [await run_debate(manager, question=BILLING) for _ in range(2)]
+        assert {*await recall_ids(manager)} == {first.id, second.id}
+
+        tags = InterventionRequest(text="retracted")
+        await manager.intervene(first.id, "tag", tags, actor="test")
+        assert await recall_ids(manager) == [second.id]
+        await delete_debate(manager, second.id, actor="test")
+        assert await recall_ids(manager) == []
+        await manager.intervene(first.id, "untag", tags, actor="test")
+        assert await recall_ids(manager) == [first.id]
+
+
+async def test_a_damaged_debate_is_not_recalled(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        await run_debate(manager, question=BILLING)
+    alter_entries(str(tmp_path / "db"), "Rust", "Ruby")
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        assert await recall_ids(manager) == []
+
+
+async def test_only_dry_runs_recall_dry_runs(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db") as manager:
+        ended = await run_debate(manager, question=BILLING, models=["scripted", "scripted?delay=0.001"])
+        assert await recall_ids(manager) == []
+        [found] = await recall(manager.store, RELATED, limit=5, with_dry_runs=True)
+        assert (found.recalled.debate_id, found.is_dry_run) == (ended.id, True)
+
+
+async def test_what_turned_out_wrong_is_recalled_as_such(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge_b)) as manager:
+        ended = await run_debate(manager, question=BILLING, debaters=["Ada: rewrite it", "Ben: keep it"])
+        assert ended.debate.verdict
+        wrong = next(name for name in ended.debate.names if name != ended.debate.verdict.winner)
+        told = {}
+        for right in (wrong, ended.debate.verdict.winner, "none"):
+            outcome = InterventionRequest(to=right, reason="It failed.")
+            await manager.intervene(ended.id, "outcome", outcome, actor="test")
+            [found] = await recall(manager.store, RELATED, limit=5)
+            assert found.recalled.position == "keep it"
+            told[right] = found.recalled.settled
+        assert told == {
+            "Ada": 'The finding turned out wrong. Turned out right: rewrite it (Ada). "It failed."',
+            "Ben": 'Turned out right: keep it (Ben). "It failed."',
+            "none": 'The finding turned out wrong. Turned out right: no position. "It failed."',
+        }
+
+
+def judge_b(request: Request) -> str:
+    """Judges who find for the first stance of the alphabet, at length."""
+    if request.prompt.summary.task != "judgment":
+        return build_reply_text(request)
+    _, label = min((stance, label) for label, stance in request.prompt.summary.positions)
+    return render_finding(label, margin=3, verdict="ü " * 4_000, reasoning="so")
+
+
+async def test_texts_are_bounded_together(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge_b)) as manager:
+        question = f"{BILLING} {'Because of 日本. ' * 100}"
+        for _ in range(6):
+            await run_debate(manager, question=question)
+        for limit in (1, 5):
+            found = await recall(manager.store, RELATED, limit=limit)
+            assert len(found) == limit
+            size = sum(len(text.encode()) for one in found for text in one.recalled.texts)
+            assert MOST_RECALLED_BYTES * 0.6 < size <= MOST_RECALLED_BYTES
+            assert all(one.recalled.question.startswith(BILLING) for one in found)
+
+
+async def test_what_is_hidden_from_clients_is_not_recalled(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge_b)) as manager:
+        hidden = {"visibility": {"hide_from_client": ["judges"]}}
+        await run_debate(manager, question=BILLING, options=hidden)
+        [found] = await recall(manager.store, RELATED, limit=5)
+        assert (found.recalled.finding, found.recalled.dissent) == ("", "")
+        assert found.recalled.outcome
+
+
+async def test_nothing_of_another_owner_is_recalled(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        mine = await run_debate(manager, question=BILLING)
+        store = manager.store
+        events = tuple(entry.event for entry in mine.entries)
+        theirs = await store.of("alice").open(events, "test")
+
+        for owner, expected in (("local", mine.id), ("alice", theirs.id)):
+            found = await recall(store.of(owner), RELATED, limit=5)
+            assert [one.recalled.debate_id for one in found] == [expected]
+        assert await recall(store.of("bob"), RELATED, limit=5) == []
+
+        opened = mine.debate.setup.model_copy(update={"memory": Memory(most=5), "question": RELATED})
+        memory = (await store.of("alice").open((opened,), "test")).debate.setup.memory
+        assert memory
+        assert memory.ids == (theirs.id,)
