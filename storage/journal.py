@@ -213,6 +213,12 @@ class Journal(Ledger, Deletion, Similarity, Protocol):
             StorageError: the database cannot be written.
         """
 
+    async def read_keys(self) -> list[tuple[str, str, str]]:
+        """(name, stream, when it was opened) of the keys that are not free again."""
+
+    async def restore_keys(self, keys: Sequence[tuple[str, str, str]]) -> None:
+        """Add keys from another database, as far as their streams are here and they are free."""
+
     async def restore(
         self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None
     ) -> int:

@@ -50,6 +50,9 @@ class Outbox(Protocol):
     async def find_position(self, stream: str, seq: int) -> int:
         """The position of an entry; 0 for none."""
 
+    async def find_versions(self, position: int) -> dict[str, int]:
+        """{stream: number of its last entry up to a position}. Goes through all there is."""
+
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         """Entries written after a position, by any process. Cheap enough for polling."""
 
@@ -57,6 +60,17 @@ class Outbox(Protocol):
         """Store items and advance the readers to a position, in one transaction.
 
         Items at positions that their reader has passed already are ignored: another process stored them.
+        """
+
+    async def find_items(self) -> list[OutboxItem]:
+        """All items, in the order in which they were stored."""
+
+    async def restore(
+        self, reader: str, mark: ReaderPosition, items: Sequence[OutboxItem], done: Collection[str]
+    ) -> None:
+        """Register a reader of another database, or move it on, with items; delete the items with the ids `done`.
+
+        All in one transaction. Items that are there already stay as they are.
         """
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:

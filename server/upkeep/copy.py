@@ -1,16 +1,21 @@
 """Copies all debates of a database into another, which may be of another kind.
 
 Entries, seals and receipts are copied as they are, so that chains and receipts hold, and a debate that runs by itself
-goes on in the copy. Whatever is there already is not written again.
+goes on in the copy. Tombstones, the keys of requests and what hooks have reached and not finished are copied, too.
+Whatever is there already is not written again.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
+from server.upkeep.hook_progress import MAX_REFERENCES, HookProgress, copy_hook_progress
+from storage.deletion import Tombstone
 from storage.journal import (
     DamagedStreamError,
     DeletedStreamError,
@@ -21,68 +26,206 @@ from storage.journal import (
 )
 from storage.ledger import NO_STREAM, LedgerRow
 
+MAX_READ = 64  # debates that are kept in memory
+
+WENT_ON = "it went on in the source during the copy: copy again"
+DIFFERENT_END = "its last entry is not the same in both databases"
+
 
 @dataclass
 class CopyResult:
+    """`stays_deleted`: debates that were deleted in the target, as they are in the source now."""
+
     debate_count: int = 0
     copied_debates: int = 0  # that were written to
     copied_entries: int = 0
+    copied_tombstones: int = 0
+    stays_deleted: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
 async def copy_debates(source: DebateManager, target: Journal) -> CopyResult:
-    """Copy what the target lacks, oldest debate first.
+    """Copy what the target lacks, oldest debate first, as it is when the copy begins.
 
-    A debate that is another one there, goes on there already or was deleted there is a problem of the result, as one
-    whose record is damaged. Tombstones are not copied. Raises StorageUnavailableError if a database cannot be used.
+    A debate that is another one there, goes on there already or was deleted at another entry is a problem of the
+    result, as one whose record is damaged. Raises StorageUnavailableError if a database cannot be used.
     """
-    result = CopyResult()
-    journal = source.store.journal
     with translate_storage_errors():
-        for debate_id in await journal.find_all_streams():
-            result.debate_count += 1
-            try:
-                added = await copy_debate(source, target, debate_id)
-            except DivergenceError as error:
-                result.problems.append(Problem(debate_id, f"entry {error.seq} is another one in the target"))
-                continue
-            except DamagedStreamError as error:
-                result.problems.append(Problem(debate_id, str(error)))
-                continue
-            except DeletedStreamError:
-                result.problems.append(Problem(debate_id, "it was deleted in the target, and stays so"))
-                continue
-            result.copied_entries += added
-            result.copied_debates += bool(added)
-            if (await target.head(debate_id))[:2] != (await journal.head(debate_id))[:2]:
-                result.problems.append(Problem(debate_id, "its last entry is not the same in both databases"))
-        await copy_imported_judgments(journal, target)
-    return result
+        copy = Copy(source, target, await HookProgress.read(source.store.journal, target))
+        await copy.run()
+    return copy.result
 
 
-async def copy_debate(source: DebateManager, target: Journal, debate_id: str) -> int:
-    """Returns the number of entries written. Raises StorageError."""
-    journal = source.store.journal
-    added = 0
-    head = await journal.head(debate_id)
-    if head[:2] != (await target.head(debate_id))[:2]:
-        entries, seal = await journal.read_sealed(debate_id)
-        summary = await build_copied_summary(source, debate_id, entries, seal, head.owner)
-        added = await target.restore(debate_id, entries, summary, seal=seal)
-    for name, text in (await journal.read_texts(debate_id)).items():
-        if not await target.find_text(debate_id, name):
-            await target.keep_text(debate_id, name, text)
-    return added
+@dataclass
+class Copy:
+    """Every method may raise StorageError."""
+
+    source: DebateManager
+    target: Journal
+    hooks: HookProgress
+    result: CopyResult = field(default_factory=CopyResult)
+    written: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)  # that have a problem
+    recent: dict[str, tuple[list[Entry], str]] = field(default_factory=dict)  # what was read, with seals
+
+    @property
+    def journal(self) -> Journal:
+        return self.source.store.journal
+
+    async def run(self) -> None:
+        versions = await self.journal.outbox.find_versions(self.hooks.end)
+        await self.copy_all(versions)
+        for debate_id in await self.journal.find_deleted_streams():
+            if tombstone := await self.journal.find_tombstone(debate_id):
+                await self.copy_tombstone(tombstone)
+        await self.target.restore_keys(await self.journal.read_keys())
+        await copy_imported_judgments(self.journal, self.target)
+        await copy_hook_progress(self.journal, self.target, self.hooks, versions)
+        self.result.copied_debates = len(self.written)
+
+    async def copy_all(self, versions: dict[str, int]) -> None:
+        """First what hooks have reached; then the rest in the order in which they will."""
+        reached = await self.journal.outbox.find_versions(self.hooks.reached)
+        debate_ids = await self.journal.find_all_streams()
+        for debate_id in debate_ids:
+            seq = reached.get(debate_id, 0)
+            if seq or debate_id not in versions:
+                await self.try_to_copy(debate_id, seq, versions.get(debate_id, 0))
+        await self.copy_unread(versions)
+        for debate_id in debate_ids:
+            if debate_id in versions and debate_id not in self.failed:
+                await self.finish(debate_id, versions[debate_id])
+        self.result.debate_count += len(debate_ids)
+
+    async def copy_unread(self, versions: dict[str, int]) -> None:
+        position = self.hooks.reached
+        while position < self.hooks.end:
+            references = await self.journal.outbox.entries_after(position, limit=MAX_REFERENCES)
+            position = references[-1].position if references else self.hooks.end
+            copied = [one for one in references if one.position <= self.hooks.end]
+            for debate_id, group in groupby(copied, attrgetter("stream")):
+                await self.try_to_copy(debate_id, [*group][-1].seq, versions[debate_id])
+
+    async def try_to_copy(self, debate_id: str, seq: int, version: int) -> None:
+        """Copy a debate up to an entry of those that it had when the copy began (`version`)."""
+        if debate_id in self.failed:
+            return
+        try:
+            await self.copy_up_to(debate_id, seq, version)
+        except DivergenceError as error:
+            self.fail(debate_id, f"entry {error.seq} is another one in the target")
+        except DamagedStreamError as error:
+            self.fail(debate_id, str(error))
+        except DeletedStreamError as error:
+            await self.compare_tombstone(error.tombstone)
+
+    def fail(self, debate_id: str, text: str) -> None:
+        self.failed.add(debate_id)
+        self.result.problems.append(Problem(debate_id, text))
+
+    async def compare_tombstone(self, tombstone: Tombstone) -> None:
+        """What a debate is that was deleted in the target, or just now in the source."""
+        debate_id, left = tombstone.stream, (tombstone.seq, tombstone.head)
+        head = await self.journal.head(debate_id)
+        self.failed.add(debate_id)
+        if head.seq and (head.seq, head.hash) != left:
+            self.fail(debate_id, f"it was deleted in the target at entry {tombstone.seq}, and stays so")
+        else:
+            self.result.stays_deleted += bool(head.seq)
+
+    async def copy_up_to(self, debate_id: str, seq: int, version: int) -> None:
+        stored = await self.target.head(debate_id)
+        if stored.seq >= seq and stored == await self.journal.head(debate_id):
+            return
+        entries, seal = await self.read(debate_id)
+        if not seq:  # it began after the copy did, if it is whole
+            return
+        part = entries[:seq]
+        if stored.seq >= seq:
+            require_same(debate_id, await self.target.read(debate_id), part)
+            return
+        if seq < version:  # the rest follows, and what comes of it
+            summary, seal = await self.journal.read_summary(debate_id), ""
+        else:
+            owner = (await self.journal.head(debate_id)).owner
+            summary = await self.build_summary(debate_id, part, seal, owner)
+            seal = seal if seq == len(entries) else self.compute_seal(debate_id, entries, seal, owner, seq)
+        self.result.copied_entries += await self.target.restore(debate_id, part, summary, seal=seal)
+        self.written.add(debate_id)
+
+    async def read(self, debate_id: str) -> tuple[list[Entry], str]:
+        found = self.recent.pop(debate_id, None) or await self.journal.read_sealed(debate_id)
+        self.recent[debate_id] = found
+        if len(self.recent) > MAX_READ:
+            del self.recent[next(iter(self.recent))]
+        return found
+
+    async def build_summary(
+        self, debate_id: str, entries: list[Entry], seal: str, owner: str
+    ) -> StreamSummary:
+        """What follows from the entries; of a debate that this release cannot read, what is stored."""
+        try:
+            return build_whole_summary(self.source.store.build_snapshot(debate_id, entries, seal, owner))
+        except StorageUnavailableError:
+            return await self.journal.read_summary(debate_id)
+
+    def compute_seal(self, debate_id: str, entries: list[Entry], seal: str, owner: str, seq: int) -> str:
+        """That of an earlier end of a debate, if this installation has recorded it."""
+        store = self.source.store
+        try:
+            snapshot = store.build_snapshot(debate_id, entries, seal, owner)
+        except StorageUnavailableError:
+            return ""
+        return "" if snapshot.is_foreign else store.compute_seal(debate_id, snapshot.entries[seq - 1])
+
+    async def finish(self, debate_id: str, version: int) -> None:
+        """Copy what is kept beside a debate, and compare the ends."""
+        for name, text in (await self.journal.read_texts(debate_id)).items():
+            if not await self.target.find_text(debate_id, name):
+                await self.target.keep_text(debate_id, name, text)
+        head, there = await self.journal.head(debate_id), await self.target.head(debate_id)
+        if there.owner != head.owner:
+            self.fail(debate_id, "it belongs to somebody else in the target")
+        elif there != head:
+            self.fail(debate_id, WENT_ON if head.seq > version else DIFFERENT_END)
+
+    async def copy_tombstone(self, tombstone: Tombstone) -> None:
+        """Delete a debate in the target that was deleted in the source."""
+        debate_id = tombstone.stream
+        head = await self.target.head(debate_id)
+        if not head.seq:
+            summary = await self.journal.read_summary(debate_id)
+            self.result.copied_tombstones += await self.target.restore_tombstone(tombstone, summary)
+        elif (head.seq, head.hash) != (tombstone.seq, tombstone.head):
+            text = f"it was deleted in the source at entry {tombstone.seq}, and is at entry {head.seq} in the target"
+            self.fail(debate_id, text)
+        else:
+            await self.delete_in_target(tombstone)
+
+    async def delete_in_target(self, tombstone: Tombstone) -> None:
+        debate_id = tombstone.stream
+        for name, text in tombstone.texts.items():
+            await self.target.keep_text(debate_id, name, text)
+        judgments = (await self.journal.read_summary(debate_id)).judgments
+        entries, seal = await self.target.read_sealed(debate_id)
+        summary = await self.build_summary(debate_id, entries, seal, tombstone.owner)
+        await self.target.delete(
+            debate_id,
+            at=tombstone.at,
+            actor=tombstone.actor,
+            summary=summary,
+            version=tombstone.seq,
+            keep=tombstone.texts,
+            keep_judgments=bool(judgments),
+        )
+        self.result.copied_tombstones += 1
 
 
-async def build_copied_summary(
-    source: DebateManager, debate_id: str, entries: list[Entry], seal: str, owner: str
-) -> StreamSummary:
-    """What follows from the entries; of a debate that this release cannot read, what is stored."""
-    try:
-        return build_whole_summary(source.store.build_snapshot(debate_id, entries, seal, owner))
-    except StorageUnavailableError:
-        return await source.store.journal.read_summary(debate_id)
+def require_same(debate_id: str, stored: list[Entry], entries: list[Entry]) -> None:
+    """Raises DivergenceError if a debate does not begin with these entries."""
+    for there, here in zip(stored, entries, strict=False):
+        if there.hash != here.hash:
+            raise DivergenceError(debate_id, here.seq)
 
 
 async def copy_imported_judgments(source: Journal, target: Journal) -> None:

@@ -6,8 +6,8 @@ from storage.chain import Head, encode_tombstone, parse_tombstone
 from storage.deletion import Tombstone
 from storage.journal import StreamSummary
 from storage.postgres.appends import add_judgments
-from storage.postgres.pool import Database, Session
-from storage.postgres.upkeep import ADD_SPENDING, LOCK_DAYS, UPKEEP_SECONDS, add_days_up
+from storage.postgres.pool import UPKEEP_SECONDS, Database, Session
+from storage.postgres.upkeep import ADD_SPENDING, LOCK_DAYS, add_days_up
 from storage.summaries import encode_summary
 
 FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"

@@ -29,7 +29,7 @@ from storage.postgres.ledger import PostgresLedger
 from storage.postgres.lists import PostgresLists
 from storage.postgres.migrations import MIGRATIONS, apply_migrations, check_server, prepare
 from storage.postgres.outbox import PostgresOutbox
-from storage.postgres.pool import Database, Password, Session
+from storage.postgres.pool import UPKEEP_SECONDS, Database, Password, Session, transpose
 from storage.postgres.upkeep import PostgresUpkeep
 from storage.words import Tokenizer
 
@@ -56,6 +56,13 @@ CLAIM_KEY = """
 insert into opening (key, stream, at) values ($1, $2, $3)
 on conflict (key) do update set stream = opening.stream
 returning stream
+"""
+
+RESTORE_KEYS = """
+insert into opening (key, stream, at)
+select key, stream, at from unnest($1::text[], $2::text[], $3::text[]) as given (key, stream, at)
+where exists (select 1 from stream where stream.name = given.stream)
+on conflict (key) do nothing
 """
 
 SET_SEAL = "update stream set seal = $1 where name = $2 and seq = $3 returning seq"
@@ -185,6 +192,13 @@ class PostgresJournal(
         first = batch.rows[0]
         sql = "select 1 from journal where stream = $1 and seq = $2 and hash = $3"
         return bool(await self._db.fetch(sql, first.stream, first.seq, first.head, wait=left))
+
+    async def read_keys(self) -> list[tuple[str, str, str]]:
+        sql = "select key, stream, at from opening order by at, key"
+        return [tuple(row) for row in await self._db.fetch(sql, wait=UPKEEP_SECONDS)]
+
+    async def restore_keys(self, keys: Sequence[tuple[str, str, str]]) -> None:
+        await self._db.write(RESTORE_KEYS, *transpose(keys, 3))
 
     async def restore(
         self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
-from storage.postgres.pool import Database, transpose
+from storage.postgres.pool import UPKEEP_SECONDS, Database, Session, transpose
 
 REGISTER_READER = """
 insert into reader (name, since, position) select $1, value, value from counter where name = 'journal'
@@ -38,6 +38,27 @@ update reader set position = greatest(reader.position, $2::bigint) from passed
 where reader.name = passed.name and reader.name = any($3::text[])
 """
 
+SELECT_ITEMS = """
+select id, reader, queue, stream, seq, position, event, due, attempts from outbox order by number
+"""
+
+RESTORE_READER = """
+insert into reader (name, since, position) values ($1, $2, $3)
+on conflict (name) do update
+set since = excluded.since, position = greatest(reader.position, excluded.position)
+"""
+
+RESTORE_ITEMS = """
+insert into outbox (id, reader, queue, stream, seq, position, event, due, attempts)
+select id, reader, queue, stream, seq, position, event, due, attempts
+from unnest(
+    $1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::float8[],
+    $9::bigint[]
+) with ordinality as item (id, reader, queue, stream, seq, position, event, due, attempts, nth)
+order by nth
+on conflict (id) do nothing
+"""
+
 SELECT_DUE = """
 select reader, queue from (
     select distinct on (reader, queue) reader, queue, due from outbox order by reader, queue, number
@@ -68,6 +89,10 @@ class PostgresOutbox:
         rows = await self._db.fetch(sql, stream, seq)
         return int(rows[0][0]) if rows else 0
 
+    async def find_versions(self, position: int) -> dict[str, int]:
+        sql = "select stream, max(seq) from journal where position <= $1 and seq > 0 group by stream"
+        return dict(await self._db.fetch(sql, position, wait=UPKEEP_SECONDS))
+
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         return [EntryReference(*row) for row in await self._db.fetch(SELECT_ENTRIES, position, limit)]
 
@@ -75,6 +100,21 @@ class PostgresOutbox:
         names = list(readers)
         columns = transpose([astuple(item) for item in items], 9)
         await self._db.write(PUT_ITEMS, names, position, names, *columns)
+
+    async def find_items(self) -> list[OutboxItem]:
+        return [OutboxItem(*row) for row in await self._db.fetch(SELECT_ITEMS, wait=UPKEEP_SECONDS)]
+
+    async def restore(
+        self, reader: str, mark: ReaderPosition, items: Sequence[OutboxItem], done: Collection[str]
+    ) -> None:
+        columns = transpose([astuple(item) for item in items], 9)
+
+        async def write(session: Session) -> None:
+            await session.fetch(RESTORE_READER, reader, mark.start, mark.position)
+            await session.fetch(RESTORE_ITEMS, *columns)
+            await session.fetch("delete from outbox where id = any($1::text[])", list(done))
+
+        await self._db.transact(write)
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         return [(reader, queue) for reader, queue in await self._db.fetch(SELECT_DUE, now)]

@@ -16,6 +16,7 @@ from storage.postgres.errors import LostError, describe, is_repeatable, translat
 
 MAX_CONNECTIONS = 6  # of a process
 RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats
+UPKEEP_SECONDS = 300.0  # for what goes through all there is
 MIN_STATEMENT_SECONDS = 0.5
 ATTEMPTS_BEFORE_WARNING = 3  # a connection that was cut is made anew without a word
 

@@ -8,11 +8,9 @@ from storage.ledger import parse_judgment
 from storage.postgres.appends import cut_word, replace_judgments, split_words
 from storage.postgres.ledger import SELECT_JUDGMENTS
 from storage.postgres.lists import narrow
-from storage.postgres.pool import Database, Session
+from storage.postgres.pool import UPKEEP_SECONDS, Database, Session
 from storage.summaries import encode_summary, encode_words, parse_details
 from storage.words import Tokenizer
-
-UPKEEP_SECONDS = 300.0  # for what goes through all there is
 
 SELECT_LAST_POSITION = """
 select value, (select coalesce(max(position), 0) from journal) from counter where name = 'journal'

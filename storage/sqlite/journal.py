@@ -59,6 +59,10 @@ on conflict (key) do update set stream = stream
 returning stream
 """
 
+RESTORE_KEY = """
+insert or ignore into opening (key, stream, at) select ?1, ?2, ?3 where exists (select 1 from stream where name = ?2)
+"""
+
 SELECT_HEADS = """
 select name, seq, cast(head as blob) from stream where name in ({marks})
 union all
@@ -262,6 +266,14 @@ class SqliteJournal(
                     CLAIM_KEY, [key.name, append.stream, append.at]
                 )
         return claimed
+
+    async def read_keys(self) -> list[tuple[str, str, str]]:
+        sql = "select key, stream, at from opening order by at, key"
+        return list(await self._db.reader.fetch_all(sql))
+
+    async def restore_keys(self, keys: Sequence[tuple[str, str, str]]) -> None:
+        async with self._db.writer.transaction() as db:
+            await db.executemany(RESTORE_KEY, keys)
 
     async def restore(
         self, stream: str, entries: Sequence[Entry], summary: StreamSummary, *, seal: str | None = None

@@ -1,6 +1,7 @@
 """The outbox in the journal's SQLite file, through the journal's `Database`."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import astuple
 
 from storage.outbox import EntryReference, OutboxItem, ReaderPosition
 from storage.sqlite.database import Database
@@ -24,6 +25,20 @@ INSERT_ITEM = """
 insert or ignore into outbox (id, reader, queue, stream, seq, position, event, due, attempts)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
 from reader where name = ?2 and position < ?6
+"""
+
+SELECT_ITEMS = """
+select id, reader, queue, stream, seq, position, event, due, attempts from outbox order by number
+"""
+
+RESTORE_READER = """
+insert into reader (name, since, position) values (?, ?, ?)
+on conflict (name) do update set since = excluded.since, position = max(position, excluded.position)
+"""
+
+RESTORE_ITEM = """
+insert or ignore into outbox (id, reader, queue, stream, seq, position, event, due, attempts)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 # Numbers grow with the position of the entry. With `min`, SQLite takes `due` from the row with the lowest number.
@@ -57,6 +72,10 @@ class SqliteOutbox:
         rows = await self._db.reader.fetch_all(sql, stream, seq)
         return int(rows[0][0]) if rows else 0
 
+    async def find_versions(self, position: int) -> dict[str, int]:
+        sql = "select stream, max(seq) from journal where position <= ? and seq > 0 group by stream"
+        return dict(await self._db.reader.fetch_all(sql, position))
+
     async def entries_after(self, position: int, *, limit: int) -> list[EntryReference]:
         return [
             EntryReference(*row) for row in await self._db.reader.fetch_all(SELECT_ENTRIES, position, limit)
@@ -71,6 +90,17 @@ class SqliteOutbox:
             await db.executemany(INSERT_ITEM, rows)
             advance = "update reader set position = max(position, ?) where name = ?"
             await db.executemany(advance, [(position, reader) for reader in readers])
+
+    async def find_items(self) -> list[OutboxItem]:
+        return [OutboxItem(*row) for row in await self._db.reader.fetch_all(SELECT_ITEMS)]
+
+    async def restore(
+        self, reader: str, mark: ReaderPosition, items: Sequence[OutboxItem], done: Collection[str]
+    ) -> None:
+        async with self._db.writer.transaction() as db:
+            await db.execute_fetchall(RESTORE_READER, [reader, mark.start, mark.position])
+            await db.executemany(RESTORE_ITEM, [astuple(item) for item in items])
+            await db.executemany("delete from outbox where id = ?", [(name,) for name in done])
 
     async def due_queues(self, now: float) -> list[tuple[str, int]]:
         return [(reader, queue) for reader, queue in await self._db.reader.fetch_all(SELECT_DUE, now)]

@@ -58,6 +58,17 @@ class KeyContract:
         assert await open_stream(journal, "second", OpeningKey("k", since, now), at=LATER) == owner
         assert await open_stream(journal, "third", OpeningKey("k", since, now), at=LATER) == owner
 
+    async def test_keys_of_another_database_open_no_second_stream(self, journal: Journal) -> None:
+        await append_entries(journal, "first", 0, {})
+        keys = [("k", "first", AT), ("l", "nowhere", AT), ("m", "first", LATER)]
+
+        await journal.restore_keys(keys)
+        await journal.restore_keys([("k", "nowhere", LATER)])
+
+        assert await journal.read_keys() == [keys[0], keys[2]]
+        assert await open_stream(journal, "second") == "first"
+        assert await open_stream(journal, "third", OpeningKey("l", AT, 100)) == "third"
+
     async def test_an_append_that_fails_takes_no_key(self, journal: Journal) -> None:
         await append_entries(journal, "begun", 0, {})
         with pytest.raises(ConflictError):

@@ -11,19 +11,12 @@ from server.models.fakes.scripted import ScriptedModel
 from storage.addresses import find_name
 from storage.ledger import LedgerRow
 from tests.contract.journal_helpers import open_any_journal
+from tests.support.contents import read_all
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N14", "N27")
-
-
-@pytest.fixture
-def other(request: pytest.FixtureRequest, database: str, tmp_path: Path) -> str:
-    """A database of the other kind."""
-    if database.startswith("postgresql"):
-        return str(tmp_path / "other.db")
-    return str(request.getfixturevalue("postgres_database"))
 
 
 async def make_debates(database: str) -> tuple[str, str]:
@@ -38,18 +31,6 @@ async def make_debates(database: str) -> tuple[str, str]:
     async with open_any_journal(database) as journal:
         await journal.change_judgments(lambda _: [LedgerRow("item", "judge", {"n": 1}, asked=1)])
     return ended.id, running.id
-
-
-async def read_all(database: str) -> dict[str, object]:
-    async with open_any_journal(database) as journal:
-        streams = await journal.find_all_streams()
-        return {
-            "entries": {stream: await journal.read_sealed(stream) for stream in streams},
-            "summaries": {stream: await journal.read_summary(stream) for stream in streams},
-            "texts": {stream: await journal.read_texts(stream) for stream in streams},
-            "words": await journal.count_words(),
-            "judgments": await journal.read_judgments(),
-        }
 
 
 async def find_positions(database: str) -> tuple[int, int]:
@@ -69,7 +50,8 @@ def test_a_copy_is_the_same_database_and_a_second_run_writes_nothing(
     positions = anyio.run(find_positions, other)
 
     second = json.loads(cli("db", "copy", database, other, "--json").stdout)
-    assert second == {"debate_count": 2, "copied_debates": 0, "copied_entries": 0, "problems": []}
+    assert second.pop("debate_count") == 2
+    assert not any(second.values())
     assert anyio.run(find_positions, other) == positions
     back = cli("db", "copy", other, database)
     assert (back.exit_code, "0 of 2 debates written" in back.stdout) == (0, True)
@@ -112,30 +94,6 @@ def test_what_goes_on_in_the_copy_or_is_another_debate_there_is_told(
     assert apart.exit_code == 1
     assert f"{ended}: entry" in apart.stdout
     assert "is another one in the target." in apart.stdout
-
-
-def test_a_debate_that_was_deleted_in_the_target_stays_so_and_stops_no_other(
-    cli: Cli, database: str, other: str
-) -> None:
-    ended, running = anyio.run(make_debates, database)
-
-    async def delete_there() -> None:
-        async with open_any_journal(database) as source, open_any_journal(other) as target:
-            entries, summary = await source.read(ended), await source.read_summary(ended)
-            await target.restore(ended, entries, summary)
-            await target.delete(ended, at="2030-01-01T00:00:00.000Z", actor="me", summary=summary)
-
-    anyio.run(delete_there)
-    copied = cli("db", "copy", database, other)
-    assert copied.exit_code == 1
-    assert f"{ended}: it was deleted in the target, and stays so." in copied.stdout
-    assert "1 of 2 debates written" in copied.stdout
-
-    async def find_copied() -> list[str]:
-        async with open_any_journal(other) as journal:
-            return await journal.find_all_streams()
-
-    assert anyio.run(find_copied) == [running]
 
 
 def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(

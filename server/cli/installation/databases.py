@@ -81,8 +81,9 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
 def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
     """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
 
-    Chains, receipts and running debates are copied as they are; what is there already is not written again. Exit code 1
-    if a debate is not the same in both then. Stop the servers before you go on with the copy.
+    Chains, receipts, running debates and what hooks have reached are copied as they are; what is there already is not
+    written again. Exit code 1 if a debate is not the same in both then. Servers may run meanwhile: stop them then, and
+    copy again before you go on with the copy.
 
     Example: counterpoint db copy debates.db postgresql://counterpoint@db.example.org/counterpoint
     """
@@ -101,6 +102,10 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
     text = (
         f"{find_name(target)}: {result.copied_debates} of {count} written, {result.copied_entries} entries."
     )
+    if result.copied_tombstones:
+        text += f" {format_count(result.copied_tombstones, 'deleted debate')} left a tombstone."
+    if result.stays_deleted:
+        text += f" {format_count(result.stays_deleted, 'debate')} stays deleted there."
     show_result(asdict(result), text, result.problems, as_json=as_json)
 
 

@@ -1,0 +1,124 @@
+"""`counterpoint db copy`, where debates were deleted in one of the two databases."""
+
+import json
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from server.models.fakes.scripted import ScriptedModel
+from server.upkeep.deletion import delete_debate
+from server.upkeep.prune import prune_debates
+from storage.addresses import find_name
+from storage.deletion import Tombstone
+from storage.ledger import LedgerRow
+from tests.contract.journal_helpers import open_any_journal
+from tests.support.contents import read_all
+from tests.support.engines import open_engine, run_debate, run_round
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("N14", "N27", "N28")
+
+
+async def make_debates(database: str) -> tuple[str, str]:
+    async with open_engine(database, ScriptedModel()) as manager:
+        return (await run_debate(manager, question="One?")).id, (
+            await run_debate(manager, question="Two?")
+        ).id
+
+
+async def delete(database: str, debate_id: str) -> None:
+    async with open_engine(database) as manager:
+        await delete_debate(manager, debate_id, actor="test")
+
+
+async def find_tombstone(database: str, debate_id: str) -> Tombstone | None:
+    async with open_any_journal(database) as journal:
+        return await journal.find_tombstone(debate_id)
+
+
+@pytest.mark.parametrize("is_copied_before", [False, True])
+def test_what_was_deleted_in_the_source_is_deleted_in_the_copy(
+    cli: Cli, database: str, other: str, *, is_copied_before: bool
+) -> None:
+    one, two = anyio.run(make_debates, database)
+    if is_copied_before:
+        assert cli("db", "copy", database, other).exit_code == 0
+    anyio.run(delete, database, one)
+
+    copied = cli("db", "copy", database, other)
+
+    assert copied.exit_code == 0, copied.output
+    assert copied.stdout.endswith(" 1 deleted debate left a tombstone.\n")
+    left = anyio.run(find_tombstone, other, one)
+    assert left is not None
+    assert left == anyio.run(find_tombstone, database, one)
+    assert [*left.texts] == ["receipt"]
+    assert anyio.run(read_all, other) == anyio.run(read_all, database)
+    again = json.loads(cli("db", "copy", database, other, "--json").stdout)
+    assert (again["copied_tombstones"], again["copied_debates"], again["problems"]) == (0, 0, [])
+    assert cli("--db", other, "db", "check").exit_code == 0
+    assert cli("--db", other, "receipt", one).stdout == cli("receipt", one).stdout
+    assert two in cli("--db", other, "list").stdout
+
+
+def test_what_was_pruned_keeps_its_sums_and_its_judgments_in_the_copy(
+    cli: Cli, database: str, other: str
+) -> None:
+    one, _ = anyio.run(make_debates, database)
+
+    async def prune() -> None:
+        async with open_engine(database) as manager:
+            journal = manager.store.journal
+            summary = await journal.read_summary(one)
+            judged = [LedgerRow("verdict", "judge", {"gold": "a", "family": "", "readings": []}, asked=1)]
+            version, *_ = await journal.head(one)
+            changed = replace(summary, judgments=judged)
+            assert await journal.rewrite_summary(one, version, changed)
+            assert one in (await prune_debates(manager, 0, actor="test")).debate_ids
+
+    anyio.run(prune)
+    assert cli("db", "copy", database, other).exit_code == 0
+    copied, original = anyio.run(read_all, other), anyio.run(read_all, database)
+    assert copied == original
+    assert [row.stream for row in original["judgments"]] == [one]
+    assert original["days"] != [(0, 0)]
+
+
+def test_what_was_deleted_in_the_target_stays_so_and_stops_no_other(
+    cli: Cli, database: str, other: str
+) -> None:
+    one, two = anyio.run(make_debates, database)
+    assert cli("db", "copy", database, other).exit_code == 0
+    anyio.run(delete, other, one)
+
+    again = cli("db", "copy", database, other)
+    assert (again.exit_code, again.stdout) == (
+        0,
+        f"{find_name(other)}: 0 of 2 debates written, 0 entries. 1 debate stays deleted there.\n",
+    )
+    back = cli("db", "copy", other, database)
+    assert (back.exit_code, back.stdout.split(". ")[1]) == (0, "1 deleted debate left a tombstone.\n")
+    assert anyio.run(read_all, other) == anyio.run(read_all, database)
+    assert two in cli("list").stdout
+
+
+def test_a_debate_that_was_deleted_at_another_entry_is_told(cli: Cli, database: str, other: str) -> None:
+    async def begin() -> str:
+        async with open_engine(database, ScriptedModel()) as manager:
+            return (await run_round(manager, format="verdict", max_rounds=3)).id
+
+    async def go_on(place: str) -> None:
+        async with open_engine(place, ScriptedModel()) as manager:
+            await manager.step(begun, wait=5)
+
+    begun = anyio.run(begin)
+    assert cli("db", "copy", database, other).exit_code == 0
+    anyio.run(go_on, other)
+    anyio.run(delete, database, begun)
+    ahead = cli("db", "copy", database, other)
+    assert ahead.exit_code == 1
+    assert f"{begun}: it was deleted in the source at entry " in ahead.stdout
+    behind = cli("db", "copy", other, database)
+    assert behind.exit_code == 1
+    assert f"{begun}: it was deleted in the target at entry " in behind.stdout
