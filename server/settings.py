@@ -196,6 +196,9 @@ class Settings(BaseModel):
     """Bytes of a request over HTTP, at most. Default: 4 MB."""
     owner_requests_per_minute: int = Field(0, ge=0)
     """Requests over HTTP in a minute, for each owner, at most. 0: no limit."""
+    metrics_token: str = Field("", repr=False)
+    """What may read [`/metrics`](telemetry.md#prometheus) of `serve --http`. Default: programs of this machine, where
+    it serves only those."""
     drain_seconds: float = Field(1.5, ge=0, le=600)
     """Seconds after SIGTERM in which `serve --http` still serves, while `/readyz` says that it ends. Default: `1.5`."""
     options: Annotated[dict[str, dict[str, Any]], BeforeValidator(parse_json)] = {}

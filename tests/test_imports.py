@@ -175,7 +175,7 @@ ROOMS: dict[str, str] = {
         "models.own models.providers redaction settings startup storage telemetry tools.asking tools.debates "
         "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
-    "http_server": "compose debate.facts engine.debates mcp models.own settings storage",
+    "http_server": "compose debate.facts engine.debates mcp models.own redaction settings startup storage telemetry",
     "client_configs": "debate.facts settings",
     "cli": "",
     "cli.files": "",
@@ -255,7 +255,7 @@ LIBRARIES: dict[str, str] = {
     "web.site": "anyio pydantic starlette uvicorn",
     "http_server": "anyio mcp starlette uvicorn",
     "mcp": "anyio mcp pydantic",
-    "telemetry": "anyio mcp opentelemetry pydantic",
+    "telemetry": "anyio mcp opentelemetry prometheus_client pydantic",
     "cli.terminal": "rich",
     "cli.completion": "anyio click",
     "cli.defaults": "click",

@@ -17,6 +17,7 @@ from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import Gate, Place, refuse
+from server.http_server.metrics import METRICS_PATH, Metrics
 from server.http_server.rates import RequestRates
 from server.http_server.sessions import Sessions, refuse_subscriptions
 from server.mcp.late_manager import LateManager
@@ -36,11 +37,20 @@ class Service:
     """What one process serves over HTTP. `is_stateless`: no sessions, so that any replica answers any request."""
 
     def __init__(
-        self, manager: DebateManager, settings: Settings, place: Place, *, is_stateless: bool
+        self,
+        manager: DebateManager,
+        settings: Settings,
+        place: Place,
+        *,
+        is_stateless: bool,
+        metrics: Metrics | None = None,
     ) -> None:
         self.manager, self.is_draining = manager, False
         self.updates = UpdateBus()
-        self.mcp = build_server(LateManager.of(manager), self.updates)
+        self.metrics = metrics
+        telemetry = metrics.telemetry if metrics else None
+        meter = telemetry.measure_requests("tcp") if telemetry else None
+        self.mcp = build_server(LateManager.of(manager), self.updates, meter)
         if is_stateless:
             self.mcp.middleware.append(refuse_subscriptions)
         self.sessions = Sessions(self.mcp, is_stateless=is_stateless, max_body=settings.max_body)
@@ -55,6 +65,10 @@ class Service:
             Route(READY_PATH, self.tell_readiness),
             Route(MCP_PATH, mcp),
         ]
+        open_paths = [HEALTH_PATH, READY_PATH]  # probes ask by numeric addresses
+        if self.metrics:
+            routes.append(Route(METRICS_PATH, self.metrics.show))
+            open_paths += [METRICS_PATH] if self.metrics.token else []  # no page of another site has it
         application: ASGIApp = Starlette(routes=routes)
         if settings.http_origins:
             application = CORSMiddleware(
@@ -69,7 +83,7 @@ class Service:
             place,
             hosts=settings.http_hosts,
             origins=settings.http_origins,
-            open_paths=(HEALTH_PATH, READY_PATH),  # probes ask by numeric addresses
+            open_paths=open_paths,
         )
 
     @asynccontextmanager

@@ -23,6 +23,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.http_server.application import MCP_PATH, Service
 from server.http_server.connections import BoundedProtocol
 from server.http_server.gate import Place
+from server.http_server.metrics import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings
 from storage.addresses import is_address
@@ -149,11 +150,13 @@ async def serve(
     by_default = is_address(settings.database) if settings.http_stateless is None else settings.http_stateless
     with open_listener(place) as listener:
         place = replace(place, port=listener.getsockname()[1])
-        async with open_manager(settings, models, recover=True) as manager:
-            service = Service(manager, settings, place, is_stateless=is_stateless or by_default)
-            server = HttpServer(service, settings.drain_seconds)
-            manager.start_task(end_at_signal, server)
-            server.announcement = f"Counterpoint serves MCP at http://{place.netloc}{MCP_PATH}\n"
-            async with service.run():
-                await server.serve([listener])
+        with open_metrics(os.environ, settings.metrics_token, place) as metrics:
+            async with open_manager(settings, models, recover=True, telemetry=metrics.telemetry) as manager:
+                is_stateless = is_stateless or by_default
+                service = Service(manager, settings, place, is_stateless=is_stateless, metrics=metrics)
+                server = HttpServer(service, settings.drain_seconds)
+                manager.start_task(end_at_signal, server)
+                server.announcement = f"Counterpoint serves MCP at http://{place.netloc}{MCP_PATH}\n"
+                async with service.run():
+                    await server.serve([listener])
     return 128 + server.signal_number

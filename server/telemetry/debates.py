@@ -29,6 +29,7 @@ from server.engine.database.store import SYSTEM_ACTOR, DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.runner import Run
 from server.models import Attempt
+from server.redaction import redact_error
 from server.telemetry import OTHER
 from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
 from server.telemetry.instruments import Instruments
@@ -122,6 +123,7 @@ class DebateTracer:
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": "debate",
             "gen_ai.conversation.id": snapshot.id,
+            "counterpoint.owner": redact_error(snapshot.owner),
             "counterpoint.format": build_format_name(setup.format),
             "counterpoint.continued": not is_first,
         }
