@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import DebateError
 from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
+from storage import LOCAL_OWNER
 from storage.addresses import is_address
 
 PREFIX = "COUNTERPOINT_"
@@ -201,6 +202,8 @@ class Settings(BaseModel):
     it serves only those."""
     drain_seconds: float = Field(1.5, ge=0, le=600)
     """Seconds after SIGTERM in which `serve --http` still serves, while `/readyz` says that it ends. Default: `1.5`."""
+    owner: str = Field(LOCAL_OWNER, min_length=1, max_length=200)
+    """Whose debates the commands of the terminal see and open; see [Owners](owners.md). Default: `local`."""
     options: Annotated[dict[str, dict[str, Any]], BeforeValidator(parse_json)] = {}
     """Defaults for options of commands, by command; see [below](#defaults-for-options). In the environment: as JSON."""
 

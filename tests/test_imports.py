@@ -26,13 +26,13 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.requirement("M7")
 
 ROOMS: dict[str, str] = {
-    "access": "",
     "debate": "",
     "debate.facts": "",
     "http": "",
     "redaction": "",
     "server": "",
     "storage": "",
+    "access": "storage",
     "storage.postgres": "storage",
     "storage.sqlite": "storage",
     "debate.arguments": "debate.facts",
@@ -98,9 +98,12 @@ ROOMS: dict[str, str] = {
     ),
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
     "engine.driver": "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency",
+    "engine.setups": (
+        "debate.commands debate.facts debate.rules models.registry models.windows redaction research"
+    ),
     "engine.debates": (
         "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
-        "engine.runner models.client models.model_servers models.prices models.registry models.windows "
+        "engine.runner engine.setups models.client models.model_servers models.prices models.registry models.windows "
         "redaction research signing storage"
     ),
     "engine.receipts": (
@@ -149,7 +152,7 @@ ROOMS: dict[str, str] = {
     "tools": "",
     "tools.listing": "access",
     "tools.tool": (
-        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.runner "
+        "access debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.runner "
         "tools.listing"
     ),
     "tools.asking": (
@@ -171,7 +174,7 @@ ROOMS: dict[str, str] = {
     ),
     "tools.schemas": "tools.tool",
     "mcp": (
-        "compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
+        "access compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
         "models.own models.providers redaction settings startup storage telemetry tools.asking tools.debates "
         "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
@@ -279,6 +282,7 @@ LIBRARIES: dict[str, str] = {
 
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
+    "server/engine": 13,
     "server/debate": 13,  # the rooms of the core
     "server/debate/facts": 13,  # one for each kind of facts
     "storage": 14,  # what the databases have in common

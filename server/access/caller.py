@@ -6,6 +6,8 @@ act for its owner long after it.
 
 from dataclasses import dataclass
 
+from storage import LOCAL_OWNER
+
 READ, DEBATE, ADMIN = "read", "debate", "admin"
 """To read what is one's own; to open, steer and pay for debates, which includes reading them; to run the server."""
 
@@ -44,7 +46,7 @@ class Caller:
             raise InsufficientScopeError(scope)
 
 
-LOCAL = Caller("local", frozenset(SCOPES))
+LOCAL = Caller(LOCAL_OWNER, frozenset(SCOPES))
 """Who uses this machine: the terminal, a client over stdio, and HTTP where it asks for no token."""
 
 

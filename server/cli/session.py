@@ -38,8 +38,13 @@ def run_with_manager(
     settings: Settings,
     operation: Callable[[DebateManager], Coroutine[Any, Any, T]],
     chaos: Chaos | None = None,
+    *,
+    of_all: bool = False,
 ) -> T:
-    """Run an operation with a manager that is open only for it, and raise what it raises."""
+    """Run an operation with a manager that is open only for it, and raise what it raises.
+
+    It sees the debates of the owner in the settings. `of_all`: those of all owners, for the upkeep of a database.
+    """
     # It imports the database and the models, which `--help` does not need.
     from server.compose import open_manager  # noqa: PLC0415
     from server.startup import log_to_stderr  # noqa: PLC0415
@@ -48,7 +53,7 @@ def run_with_manager(
 
     async def open_and_run() -> T:
         async with open_manager(settings, chaos=chaos) as manager:
-            return await operation(manager)
+            return await operation(manager if of_all else manager.of(settings.owner))
 
     try:
         return anyio.run(open_and_run)

@@ -9,6 +9,7 @@ import os
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +20,7 @@ from anyio import to_thread
 
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
-from server.debate.commands.open import add_prices, add_prompt_functions, add_windows, open_debate
+from server.debate.commands.open import add_prices, open_debate
 from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
@@ -29,14 +30,14 @@ from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round
-from server.debate.rules.seats import find_models, find_officers
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
-from server.engine.database.store import DebateSnapshot, DebateStore, OnCommit
+from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
+from server.engine.setups import SetupCheck
 from server.models.client import DEFAULT_TERMS, NOBODY, ClientTerms, Guest
 from server.models.model_servers import choose_models
 from server.models.prices import PriceTable
@@ -45,6 +46,7 @@ from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
 from server.signing import Signer
+from storage import LOCAL_OWNER
 from storage.journal import Journal
 
 
@@ -90,14 +92,13 @@ class DebateManager:
         self.leases = Leases(journal, clock)
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
         self.holder = self.leases.holder  # names this process in leases and claims
-        self.store = DebateStore(journal, clock, signer)
-        self.load, self.adopt, self.find = self.store.load, self.store.adopt, self.store.find
-        self.find_by_prefix, self.find_changes = self.store.find_by_prefix, self.store.find_changes
-        self._journal, self._models = journal, models
+        self._bind(DebateStore(journal, clock, signer))
         self._find_price, self._windows = (prices or PriceTable()).find_price, windows or WindowTable()
         self._open = partial(open_debate, find_price=self._find_price, effort=effort, embeddings=embeddings)
         self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
         self.research = research or Research({})
+        self._check = check = SetupCheck(models, self.research, self._windows, environ)
+        self.check_models = check.check_models
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self.asked = set[tuple[str, str]]()  # (debate id, key of a call) of turns that a person was asked for
         self._text_listeners: list[OnDebateText] = []
@@ -106,14 +107,32 @@ class DebateManager:
         self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
         caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
         self.find_loading, self._take_turn = caller.find_loading, caller.turnstile.enter
-        runner = Runner(
-            self.store, caller, self.daily_budget, has_lease, self._text_listeners, self._before_steps
-        )
+        listeners = (self._text_listeners, self._before_steps)
+        runner = Runner(self.store, caller, self.daily_budget, has_lease, *listeners)
         self._driver = driver = DebateDriver(self.store, runner, self.leases, self._task_group)
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
         self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
         self.run_watchers = driver.run_watchers
         self.presence.reopening_listeners.append(self.store.recent.clear)
+
+    def _bind(self, store: DebateStore) -> None:
+        self.store, self.owner = store, store.owner
+        self.load, self.adopt, self.find, self.subscribe = (
+            store.load,
+            store.adopt,
+            store.find,
+            store.subscribe,
+        )
+        self.find_by_prefix, self.find_changes = store.find_by_prefix, store.find_changes
+
+    def of(self, owner: str) -> Self:
+        """The manager as one owner sees it, to whom another's debate is an id that never was. All they open is theirs.
+
+        Whoever works for a caller has only this. Recovery, hooks and upkeep have that of all.
+        """
+        own = copy(self)
+        own._bind(self.store.of(owner))  # noqa: SLF001  (it is another of this class)
+        return own
 
     async def __aenter__(self) -> Self:
         await self._task_group.__aenter__()
@@ -147,7 +166,7 @@ class DebateManager:
         is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
         setup = await to_thread.run_sync(build) if is_slow else build()
         asked = repeats.build_asked(joins, start=request)
-        return await self._create(setup, (), actor, code, asked, guest, hold=hold)
+        return await self._create(setup, (), actor, code, asked, guest, LOCAL_OWNER, hold=hold)
 
     async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
         """The debate of an earlier request: run to its end, or as far as naming its positions."""
@@ -197,7 +216,7 @@ class DebateManager:
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._find_price)
         asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
-        return await self._create(setup, inherited, actor, code, asked, guest)
+        return await self._create(setup, inherited, actor, code, asked, guest, parent.owner)
 
     async def _create(
         self,
@@ -207,24 +226,15 @@ class DebateManager:
         code: CallerCode,
         asked: repeats.Asked | None,
         guest: Guest,
+        owner: str,
         *,
         hold: bool = False,
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
-        setup = redact_model(setup, MODEL_FIELDS)
-        setup = setup.model_copy(update={"has_predicate": code.terminate_when is not None})
-        setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
-        names = find_models(setup)
-        await self.check_models((*names, *setup.fallback_models))
-        self._models.prepare(names)
-        for tools in (setup.judges.tools, *(seat.tools for seat in find_officers(setup).values() if seat)):
-            self.research.check(tools)
-        for debater in setup.debaters:
-            self.research.check(debater.tools, for_debater=True)
-        setup = add_windows(setup, await self._windows.find((*names, *setup.fallback_models)))
+        setup = await self._check.complete(setup, code)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self.store.open((setup, *inherited), actor, asked)
+            snapshot = await self.store.open((setup, *inherited), actor, asked, owner=owner)
         if code:
             self._driver.code[snapshot.id] = code
         if guest.client:
@@ -236,14 +246,6 @@ class DebateManager:
         if setup.needs_framing:
             self._driver.ensure_running(snapshot, 0)
         return snapshot
-
-    async def check_models(self, names: Sequence[str]) -> None:
-        """Raises InvalidRequestError for a model that cannot answer, as far as that can be known without asking it."""
-        for name in dict.fromkeys(names):
-            self._models.check(name, self.environ)
-        await self._models.check_known(names)
-        problem = await self._windows.find_missing(names)
-        require(not problem, problem)
 
     async def step(
         self, debate_id: str, *, expected_round: int = 0, wait: float, on_change: OnChange = None
@@ -265,10 +267,11 @@ class DebateManager:
         """Wait while this or another process runs the debate."""
         until = anyio.current_time() + wait
         if held := self.held.get(debate_id):
+            await self.load(debate_id)  # it may be another's
             with anyio.move_on_after(wait):
                 await held.wait()
         wait = max(until - anyio.current_time(), 0)
-        run = self._driver.find_run_to_end(debate_id)
+        run = self._driver.find_run_to_end(debate_id, self.owner)
         snapshot = run.snapshot if run else await self._load_current(debate_id)
         if snapshot.status == "waiting" and self._driver.can_run(snapshot):  # of a round that is stepped
             self._driver.ensure_running(snapshot, snapshot.debate.round)
@@ -279,7 +282,7 @@ class DebateManager:
     def run_to_end(self, snapshot: DebateSnapshot) -> None:
         """Run a debate to its end, even one that was opened to be stepped, unless it waits for somebody."""
         self.release(snapshot.id)
-        if self._driver.can_run(snapshot) and not self._journal.is_read_only:
+        if self._driver.can_run(snapshot) and not self.store.journal.is_read_only:
             self._driver.ensure_running(snapshot, TO_END)
 
     async def submit(
@@ -338,10 +341,7 @@ class DebateManager:
 
     async def find_runs(self) -> set[str]:
         """Ids of the debates that this or another process runs now."""
-        others = {
-            name for name, holder in (await self.leases.find_holders()).items() if holder != self.holder
-        }
-        return others | {debate_id for debate_id, run in self._driver.runs.items() if not run.is_finished}
+        return await self._driver.find_runs(self.owner)
 
     async def is_run(self, debate_id: str) -> bool:
         """Whether this or another process runs the debate now."""
@@ -365,15 +365,15 @@ class DebateManager:
                     seq = entry.seq
                     yield entry
 
-    def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
-        """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
-        self.store.listeners.append(on_commit)
-        return partial(self.store.listeners.remove, on_commit)
-
     def subscribe_to_text(self, on_text: OnDebateText) -> Callable[[], None]:
         """Call `on_text` with each chunk of a reply. Replies are streamed only while somebody subscribes."""
-        self._text_listeners.append(on_text)
-        return partial(self._text_listeners.remove, on_text)
+
+        def filter_own(debate_id: str, seat: str, chunk: str) -> None:
+            if self._driver.is_running_for(self.owner, debate_id):
+                on_text(debate_id, seat, chunk)
+
+        self._text_listeners.append(filter_own)
+        return partial(self._text_listeners.remove, filter_own)
 
     def wait_before_steps(self, before_step: BeforeStep) -> Callable[[], None]:
         """Have each step of a debate wait for `before_step(debate_id)`. Returns what ends that."""

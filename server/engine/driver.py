@@ -85,10 +85,25 @@ class DebateDriver:
         client = self.clients.get(snapshot.id)
         return client is not None and client.is_lent and awaits_client(snapshot.debate)
 
-    def find_run_to_end(self, debate_id: str) -> Run | None:
-        """The run of this debate, if it is under way and goes on to the end: what it knows is current."""
-        run = self.runs.get(debate_id)
+    def find_run_to_end(self, debate_id: str, owner: str | None) -> Run | None:
+        """The run of this debate, if it is under way and goes on to the end: what it knows is current.
+
+        `owner`: only one of theirs, if not None.
+        """
+        run = self.runs.get(debate_id) if self.is_running_for(owner, debate_id) else None
         return run if run and run.through_round == TO_END and not run.is_finished else None
+
+    def is_running_for(self, owner: str | None, debate_id: str) -> bool:
+        """Whether there is a run of this debate here, and it is one of this owner's, if not None."""
+        run = self.runs.get(debate_id)
+        return run is not None and owner in (None, run.snapshot.owner)
+
+    async def find_runs(self, owner: str | None) -> set[str]:
+        """Ids of the debates that this or another process runs now."""
+        holders, own = await self.leases.find_holders(owner), self.leases.holder
+        others = {debate_id for debate_id, holder in holders.items() if holder != own}
+        here = {debate_id for debate_id in self.runs if self.is_running_for(owner, debate_id)}
+        return others | {debate_id for debate_id in here if not self.runs[debate_id].is_finished}
 
     def is_working(self, debate_id: str) -> bool:
         """Whether this process runs the debate now, or waits for its lease."""

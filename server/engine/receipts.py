@@ -19,7 +19,6 @@ from server.debate.facts.events import Ended, Recorded
 from server.debate.records.receipt import RULES, build_statement, find_difference, find_end
 from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
-from server.engine.database.errors import translate_storage_errors
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import package_version
@@ -47,9 +46,7 @@ class Receipt:
 
 async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Receipt:
     """The receipt of a debate as it is kept, made now if there is none. Raises StorageUnavailableError."""
-    journal = manager.store.journal
-    with translate_storage_errors():
-        text = await journal.find_text(snapshot.id, RECEIPT)
+    text = await manager.store.find_text(snapshot.id, RECEIPT)
     return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
 
 
@@ -68,8 +65,7 @@ async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
         return Receipt(None, problem)
     sign = partial(sign_receipt, manager, snapshot)
     envelope = await to_thread.run_sync(sign, limiter=manager.signing_limiter)
-    with translate_storage_errors():
-        kept = await manager.store.journal.keep_text(snapshot.id, RECEIPT, json.dumps(envelope))
+    kept = await manager.store.keep_text(snapshot.id, RECEIPT, json.dumps(envelope))
     return Receipt(json.loads(kept)) if kept else Receipt(None, "The debate was deleted just now.")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import anyio
 from mcp.server import ServerRequestContext
 
+from server.access.caller import read_caller
 from storage.journal import Journal, StorageError
 
 if TYPE_CHECKING:
@@ -47,7 +48,12 @@ class LateManager:
         return self
 
     async def get(self) -> "DebateManager":
-        """The open manager. Raises what its opening raised."""
+        """The open manager, as the sender of this request may see it. Raises what its opening raised."""
+        owner = read_caller().owner
+        return (await self.get_whole()).of(owner)
+
+    async def get_whole(self) -> "DebateManager":
+        """The open manager, for what is done for all owners. Raises what its opening raised."""
         self._wanted.set()
         await self._settled.wait()
         if self._manager is None:

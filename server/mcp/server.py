@@ -14,6 +14,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
 from mcp.server.lowlevel import Server
 
+from server.access.caller import InsufficientScopeError, read_caller
 from server.mcp import app
 from server.mcp.late_manager import LateManager, RequestContext
 from server.mcp.subscriptions import UpdateBus
@@ -24,6 +25,7 @@ from server.tools.listing import (
     TASKS,
     TaskParams,
     TaskUpdateParams,
+    find_scope,
     load_listed_tools,
 )
 
@@ -87,8 +89,19 @@ def build_server(
     ):
         server.add_request_handler(method, kind, handle_task)
     server.extensions |= {TASKS: {}, APPS: {}}
-    server.middleware += [meter, add_legacy_extensions] if meter else [add_legacy_extensions]
+    own = [check_scope, add_legacy_extensions]
+    server.middleware += [meter, *own] if meter else own
     return server
+
+
+async def check_scope(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Refuse what the sender of a request may not do; which tool is called is looked at where it is known."""
+    if "/" in ctx.method and not ctx.method.startswith("notifications/"):
+        try:
+            read_caller().require(find_scope(ctx.method, {}))
+        except InsufficientScopeError as error:
+            raise MCPError(types.INVALID_REQUEST, str(error), {"scope": error.scope}) from None
+    return await call_next(ctx)
 
 
 async def add_legacy_extensions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -122,6 +135,10 @@ async def call_tool(
     from server.mcp import tasks, watching  # noqa: PLC0415
     from server.tools import debates, tool  # noqa: PLC0415
 
+    try:
+        read_caller().require(find_scope("tools/call", {"name": params.name}))
+    except InsufficientScopeError as error:
+        return tool.build_error(str(error))
     if params.name == app.WATCH:
         return await watching.watch_debate(manager, context, params)
     output = await debates.call_tool(manager, context, params)

@@ -143,7 +143,7 @@ async def open_late_manager(
     managing = asyncio.create_task(manager.run(journal, settings.max_recovery_age_hours))
     try:
         if settings.hooks or models:  # these may be wrong, and hooks follow what other processes record
-            await manager.get()
+            await manager.get_whole()
         yield manager, managing
     finally:
         manager.close()

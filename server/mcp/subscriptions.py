@@ -1,4 +1,4 @@
-"""Live updates of resources, in both protocol eras, for changes made by any process.
+"""Live updates of resources, in both protocol eras, for changes made by any process, to whose debates they are.
 
 The journal's feed of changes is polled while there are subscribers. A commit in this process triggers the
 next poll at once. When a debate changes, every subscribed address of it is announced as the subscriber
@@ -7,6 +7,7 @@ wrote it, whatever view, round or format it names.
 
 import logging
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -18,8 +19,10 @@ from mcp.server.subscriptions import (
     ListenHandler,
     ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
 )
 
+from server.access.caller import read_caller
 from server.debate.facts.errors import DebateError
 from server.mcp.late_manager import RequestContext
 from server.tools.listing import require_tasks
@@ -34,6 +37,9 @@ INDEX_ID = "index"  # the id of the list of debates, which changes with every de
 
 UNKNOWN_POSITION = -1
 
+Address = tuple[str, str]
+"""An owner, and an address as somebody who sees their debates has written it."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -43,13 +49,20 @@ class UpdateBus(InMemorySubscriptionBus):
     def __init__(self) -> None:
         super().__init__()
         self.listener_count = 0
-        self.subscribed_uris: Counter[str] = Counter()
-        self.legacy_subscribers: defaultdict[str, WeakSet[Connection]] = defaultdict(WeakSet)
-        self.is_list_stale, self.list_announced_at = False, -LIST_INTERVAL
+        # By owner, as who listens is: an address is announced to those whose debate it names.
+        self.listening: defaultdict[str, InMemorySubscriptionBus] = defaultdict(InMemorySubscriptionBus)
+        self.subscribed_uris: Counter[Address] = Counter()
+        self.legacy_subscribers: defaultdict[Address, WeakSet[Connection]] = defaultdict(WeakSet)
+        self.stale_lists: set[str] = set()  # of owners
+        self.list_announced_at = -LIST_INTERVAL
         self.position = UNKNOWN_POSITION  # in the feed of changes
         self.woken = anyio.Event()
         self.serve_listener = ListenHandler(self)
         self.is_started, self.start_lock = False, anyio.Lock()
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Called in the handler of the request that listens."""
+        return self.listening[read_caller().owner].subscribe(listener)
 
     def wake(self) -> None:
         self.woken.set()
@@ -59,7 +72,7 @@ class UpdateBus(InMemorySubscriptionBus):
         """Announce every change from now on."""
         async with self.start_lock:
             if not self.is_started:
-                manager = await context.lifespan_context.get()
+                manager = await context.lifespan_context.get_whole()
                 await self.poll(manager)  # from where
                 manager.start_task(self.run, manager)
                 self.is_started = True
@@ -87,29 +100,35 @@ class UpdateBus(InMemorySubscriptionBus):
         """Announce the changes since the last poll."""
         try:
             self.position, streams = await manager.find_changes(self.position)
+            owners = await manager.store.find_owners(streams) if streams else {}
         except DebateError:  # the journal logs it, and the next poll may succeed
             return
         except Exception:  # a bug of ours must not end the announcements
             logger.exception("Reading the changes of the journal failed")
             return
-        if streams:
-            self.is_list_stale = True
-            changed = {INDEX_ID, *streams}
-            for uri in {*self.subscribed_uris, *self.legacy_subscribers}:
-                if uri.removeprefix(SCHEME).partition("?")[0].partition("/")[0] in changed:
-                    await self.publish(ResourceUpdated(uri=uri))
-                    for connection in list(self.legacy_subscribers[uri]):
-                        try:
-                            await connection.notify("notifications/resources/updated", {"uri": uri})
-                        except Exception:  # other subscribers are still notified
-                            logger.exception("Notifying a subscriber of %s failed", uri)
+        self.stale_lists.update(owners.values())
+        changed = {*((owner, INDEX_ID) for owner in owners.values()), *((owners[one], one) for one in owners)}
+        for address in [*{*self.subscribed_uris, *self.legacy_subscribers}] if changed else ():
+            owner, uri = address
+            if (owner, uri.removeprefix(SCHEME).partition("?")[0].partition("/")[0]) in changed:
+                await self.announce(address)
+
+    async def announce(self, address: Address) -> None:
+        owner, uri = address
+        await self.listening[owner].publish(ResourceUpdated(uri=uri))
+        for connection in list(self.legacy_subscribers[address]):
+            try:
+                await connection.notify("notifications/resources/updated", {"uri": uri})
+            except Exception:  # other subscribers are still notified
+                logger.exception("Notifying a subscriber of %s failed", uri)
 
     async def announce_list(self) -> None:
         """Announce that the list has changed: at once, then once in a while for all changes since."""
         now = anyio.current_time()
-        if self.is_list_stale and now >= self.list_announced_at + LIST_INTERVAL:
-            self.is_list_stale, self.list_announced_at = False, now
-            await self.publish(ResourcesListChanged())
+        if self.stale_lists and now >= self.list_announced_at + LIST_INTERVAL:
+            stale, self.stale_lists, self.list_announced_at = self.stale_lists, set(), now
+            for owner in stale:
+                await self.listening[owner].publish(ResourcesListChanged())
 
     async def listen(
         self, context: RequestContext, params: types.SubscriptionsListenRequestParams
@@ -117,7 +136,8 @@ class UpdateBus(InMemorySubscriptionBus):
         if "taskIds" in (params.notifications.model_extra or {}):
             require_tasks(context)  # then they are polled: what is not acknowledged is not announced
         await self.start(context)
-        uris = Counter(set(params.notifications.resource_subscriptions or ()))
+        owner = read_caller().owner
+        uris = Counter((owner, uri) for uri in set(params.notifications.resource_subscriptions or ()))
         self.subscribed_uris += uris
         self.listener_count += 1
         self.wake()
@@ -132,14 +152,14 @@ class UpdateBus(InMemorySubscriptionBus):
     ) -> types.EmptyResult:
         """`resources/subscribe` of the earlier protocols."""
         await self.start(context)
-        self.legacy_subscribers[params.uri].add(find_connection(context))
+        self.legacy_subscribers[read_caller().owner, params.uri].add(find_connection(context))
         self.wake()
         return types.EmptyResult()
 
     async def unfollow(
         self, context: RequestContext, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        self.legacy_subscribers[params.uri].discard(find_connection(context))
+        self.legacy_subscribers[read_caller().owner, params.uri].discard(find_connection(context))
         return types.EmptyResult()
 
 

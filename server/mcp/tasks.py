@@ -26,7 +26,7 @@ from server.debate.rules.decide import Call
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.progress import build_progress, describe_progress
 from server.debate.views.state import status_reason
-from server.engine.database.errors import DebateNotFoundError, translate_storage_errors
+from server.engine.database.errors import DebateNotFoundError
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.mcp.late_manager import RequestContext
@@ -190,14 +190,12 @@ async def load(manager: DebateManager, text: str) -> Task:
     snapshot = await manager.load(task_id.debate_id)
     if not 0 < task_id.version <= snapshot.debate.version:
         raise build_unknown()
-    with translate_storage_errors():
-        given_up = await manager.store.journal.find_text(task_id.debate_id, name_text(text))
+    given_up = await manager.store.find_text(task_id.debate_id, name_text(text))
     return Task(task_id, snapshot, given_up, find_end(task_id, snapshot, given_up))
 
 
 async def give_up(manager: DebateManager, text: str, how: str) -> None:
-    with translate_storage_errors():
-        await manager.store.journal.keep_text(TaskId.parse(text).debate_id, name_text(text), how)
+    await manager.store.keep_text(TaskId.parse(text).debate_id, name_text(text), how)
 
 
 def name_text(text: str) -> str:

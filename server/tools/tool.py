@@ -12,6 +12,7 @@ from mcp import types
 from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
+from server.access.caller import DEBATE, read_caller
 from server.debate.commands import requests
 from server.debate.facts.config import HUMAN
 from server.debate.facts.errors import DebateError
@@ -119,6 +120,7 @@ class ToolCall:
         self.context, self.params = context, params
         self.manager = manager
         self.actor = name_actor(context)
+        self.may_debate = read_caller().may(DEBATE)
         self.is_polled = polls_tasks(context)
         self._report_progress = context.session.report_progress
         self._reported: Progress | None = None

@@ -24,6 +24,7 @@ async def delete_debate(manager: DebateManager, debate_id: str, *, actor: str) -
     Raises:
         DebateNotFoundError: nothing is stored under this id.
     """
+    await manager.store.find_head(debate_id)  # it may be another's
     left = await remove_debate(manager, debate_id, await read_if_possible(manager, debate_id), actor=actor)
     await finish_removal(manager)
     if not left:

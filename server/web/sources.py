@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from server.debate.views.catalog import ViewSource
-from server.engine.database.errors import translate_storage_errors
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import build_source, list_debates, load_family
@@ -38,11 +37,9 @@ async def load_member(
     snapshot, runs = family[index], await manager.find_runs()
     sources: list[ViewSource] = [build_source(member, runs) for member in family]
     receipt = await find_receipt(manager, snapshot)
-    with translate_storage_errors():
-        stored = await manager.store.journal.read(snapshot.id)
     return build_debate(
         sources[index],
-        stored[: snapshot.debate.version],
+        await manager.store.read_entries(snapshot),
         envelope=receipt.envelope,
         since_seq=since_seq,
         relatives=[source for source in sources if source.id != snapshot.id],

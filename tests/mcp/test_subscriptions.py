@@ -158,7 +158,7 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
             more.set()
 
     updates.subscribe(note)
-    updates.legacy_subscribers["debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
+    updates.legacy_subscribers["local", "debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
     async with DebateManager(
         journal, ModelRegistry({}), configured_models=["scripted"], environ={}
     ) as manager:

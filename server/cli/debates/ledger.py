@@ -50,7 +50,7 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
     """
     judgments, rows = read_file(file)
     found = session.run_with_manager(
-        settings, lambda manager: stored.import_judgments(manager.store.journal, judgments)
+        settings, lambda manager: stored.import_judgments(manager.store.journal, judgments, settings.owner)
     )
     if as_json:
         click.echo(session.format_json({"rows": rows, "added": found.added, "changed": found.changed}))
@@ -70,8 +70,8 @@ def show(settings: Settings, as_json: bool) -> None:
 
     async def read(manager: DebateManager) -> tuple[list[Judgment], dict[str, Any]]:
         journal = manager.store.journal
-        calibration = dump_calibration(await stored.read_calibration(journal))
-        return await stored.read_judgments(journal), calibration
+        calibration = dump_calibration(await stored.read_calibration(journal, settings.owner))
+        return await stored.read_judgments(journal, settings.owner), calibration
 
     judgments, calibration = session.run_with_manager(settings, read)
     judges = summarize_judges(judgments)
@@ -115,7 +115,8 @@ def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) ->
 
         async def read(manager: DebateManager) -> tuple[list[Judgment], Any]:
             journal = manager.store.journal
-            return await stored.read_judgments(journal), await stored.read_calibration(journal)
+            known = await stored.read_judgments(journal, settings.owner)
+            return known, await stored.read_calibration(journal, settings.owner)
 
         known, calibration = session.run_with_manager(settings, read)
         records: dict[str, JudgeRecord] = {

@@ -59,7 +59,9 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
     """
     chosen = settings.model_copy(update={"db": database or settings.database, "hooks": ""})
     require_database(chosen.database)
-    result = session.run_with_manager(chosen, lambda manager: check_database(manager, rebuild=not no_rebuild))
+    result = session.run_with_manager(
+        chosen, lambda manager: check_database(manager, rebuild=not no_rebuild), of_all=True
+    )
     if as_json:
         click.echo(session.format_json(asdict(result)))
     for problem in () if as_json else result.problems:
@@ -97,7 +99,7 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
         async with open_journal(settings_of_target) as journal:
             return await copy_debates(manager, journal)
 
-    result = session.run_with_manager(settings_of_source, copy_all)
+    result = session.run_with_manager(settings_of_source, copy_all, of_all=True)
     count = format_count(result.debate_count, "debate")
     text = (
         f"{find_name(target)}: {result.copied_debates} of {count} written, {result.copied_entries} entries."
@@ -135,6 +137,7 @@ def prune(settings: Settings, days: int, owner: str, dry_run: bool, as_json: boo
     result = session.run_with_manager(
         chosen,
         lambda manager: prune_debates(manager, days, actor=session.ACTOR, owner=owner, dry_run=dry_run),
+        of_all=True,
     )
     if not as_json:
         for debate_id in result.debate_ids:

@@ -102,10 +102,10 @@ class Leases:
         self.expires_at |= dict.fromkeys(held, asked_at + seconds)
         return held
 
-    async def find_holders(self) -> dict[str, str]:
-        """{debate id or queue: holder} of the leases whose holder may still be alive."""
+    async def find_holders(self, owner: str | None = None) -> dict[str, str]:
+        """{debate id or queue: holder} of the leases whose holder may still be alive; of debates of an owner."""
         with translate_storage_errors():
-            leases = await self.journal.active_leases()
+            leases = await self.journal.active_leases(owner=owner)
         return {name: holder for name, holder in leases.items() if not is_gone(holder)}
 
     async def find_runners(self) -> list[str]:

@@ -8,10 +8,12 @@ import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import anyio
 
+from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
 from server.debate.facts.interventions import Tagged
 from server.debate.facts.state import Debate
@@ -137,14 +139,14 @@ class DebateStore:
             DebateNotFoundError: nothing is stored under this id.
             DebateDeletedError: nothing any more.
         """
-        head = await self._find_head(debate_id)
+        head = await self.find_head(debate_id)
         known = self.recent.find(debate_id)
         if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2] or known.is_foreign:
             known = await self._read(debate_id, head.owner)
         self.recent.keep(known)
         return known
 
-    async def _find_head(self, debate_id: str) -> StreamHead:
+    async def find_head(self, debate_id: str) -> StreamHead:
         """The end of a debate, deleted ones included. Raises DebateNotFoundError for that of another owner."""
         with translate_storage_errors():
             head = await self.journal.head(debate_id)
@@ -164,7 +166,7 @@ class DebateStore:
 
     async def read(self, debate_id: str) -> DebateSnapshot:
         """As `load`, always from the journal."""
-        return await self._read(debate_id, (await self._find_head(debate_id)).owner)
+        return await self._read(debate_id, (await self.find_head(debate_id)).owner)
 
     async def _read(self, debate_id: str, owner: str) -> DebateSnapshot:
         with translate_storage_errors():
@@ -182,13 +184,13 @@ class DebateStore:
 
     async def find_text(self, debate_id: str, name: str) -> str:
         """The text that was kept beside a debate under this name; "" for none."""
-        await self._find_head(debate_id)
+        await self.find_head(debate_id)
         with translate_storage_errors():
             return await self.journal.find_text(debate_id, name)
 
     async def keep_text(self, debate_id: str, name: str, text: str) -> str:
         """Keep a text beside a debate, unless one is kept. Returns the one that is; "" without such a debate."""
-        await self._find_head(debate_id)
+        await self.find_head(debate_id)
         with translate_storage_errors():
             return await self.journal.keep_text(debate_id, name, text)
 
@@ -231,6 +233,17 @@ class DebateStore:
         """Whose each of these is, or was before it was deleted."""
         with translate_storage_errors():
             return await self.journal.find_owners(debate_ids)
+
+    def subscribe(self, on_commit: OnCommit) -> Callable[[], None]:
+        """Call `on_commit` with each new state of a debate. Returns what ends the subscription."""
+
+        def filter_own(snapshot: DebateSnapshot) -> None:
+            if snapshot.owner == self.owner:
+                on_commit(snapshot)
+
+        listener = on_commit if self.owner is None else filter_own
+        self.listeners.append(listener)
+        return partial(self.listeners.remove, listener)
 
     async def adopt(self, debate_id: str) -> DebateSnapshot:
         """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""
@@ -312,15 +325,21 @@ class DebateStore:
     ) -> tuple[DebateSnapshot, int]:
         """Write entries exported elsewhere as they are. Returns the debate and how many entries were new.
 
-        They spend nothing here, and nothing runs because of them. Raises as `Journal.restore` and `Journal.read`.
+        They spend nothing here, and nothing runs because of them. The debate belongs to whose store this is. Raises as
+        `Journal.restore` and `Journal.read`, and InvalidRequestError where it is here as another's.
         """
+        head = await self.journal.head(debate_id)
+        owner = self.owner or head.owner or LOCAL_OWNER
+        require(
+            head.owner in ("", owner), f"Debate {debate_id} is here already, and belongs to another owner."
+        )
         own = await self.journal.read(debate_id)
         history = [
             *map(parse_entry, own),
             *(replace(parse_entry(e), restored=True) for e in entries[len(own) :]),
         ]
         days = add_spending({}, history, debate)
-        summary = build_stream_summary(debate, [entry.event for entry in history], history, days)
+        summary = build_stream_summary(debate, [entry.event for entry in history], history, days, owner)
         added = await self.journal.restore(debate_id, entries, summary)
         snapshot = await self.load(debate_id)
         return (self.publish(snapshot) if added else snapshot), added

@@ -65,7 +65,7 @@ def can_ask(call: ToolCall) -> bool:
     """Whether the client can show a form to a person."""
     session = call.context.session
     offered = session.client_capabilities.elicitation if session.client_capabilities else None
-    if offered is None or (offered.form is None and offered.url is not None):
+    if not call.may_debate or offered is None or (offered.form is None and offered.url is not None):
         return False
     return is_asked_by_result(call) or session.can_send_request
 

@@ -48,7 +48,7 @@ def offers_sampling(call: ToolCall) -> bool:
     """Whether the client lends its model."""
     session = call.context.session
     offered = session.client_capabilities.sampling if session.client_capabilities else None
-    return offered is not None and (is_asked_by_result(call) or session.can_send_request)
+    return call.may_debate and offered is not None and (is_asked_by_result(call) or session.can_send_request)
 
 
 def build_message(request: Request) -> CreateMessageRequest:

@@ -164,7 +164,7 @@ def cut_start(text: str) -> str:
 
 async def take_turn(call: ToolCall, debate_id: str, seat: str, answer: object) -> None:
     """Submit what a person wrote. Whatever cannot be used is left to `submit_turn`, as if nobody had been asked."""
-    if isinstance(answer, ElicitResult) and answer.action == "accept":
+    if call.may_debate and isinstance(answer, ElicitResult) and answer.action == "accept":
         with suppress(InvalidRequestError):
             text = str((answer.content or {}).get("text") or "")
             await call.manager.submit(debate_id, seat, text, actor=call.actor)

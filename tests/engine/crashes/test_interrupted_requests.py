@@ -104,7 +104,7 @@ async def test_what_was_asked_for_goes_on_though_who_asked_gave_up_while_it_was_
             other.execute("begin immediate")
             request = anyio.CancelScope()
             tasks.start_soon(asking, request, act, running, snapshot.id)
-            await until(lambda: is_writing(running._journal))
+            await until(lambda: is_writing(running.store.journal))
             request.cancel()
             await anyio.lowlevel.checkpoint()
             other.execute("rollback")
