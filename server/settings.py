@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -237,6 +238,9 @@ class Settings(BaseModel):
             variable = PREFIX + variables.get(location[0], location[0]).upper()
             source = variable if environ.get(variable) else file.locate(location[0]) or variable
             reason = first["msg"].removeprefix("Value error, ")
+            if first["type"] == "extra_forbidden":
+                near = get_close_matches(location[0], variables, 1) if len(location) == 1 else []
+                reason = f"there is none of this name; {near[0]} is" if near else "there is none of this name"
             raise InvalidSettingsError(f"The setting {'.'.join(location)} ({source}): {reason}.") from error
         if "://" in settings.db and not is_address(settings.db):
             hint = "Set it to the path of an SQLite file, or to postgresql://user@host/database."

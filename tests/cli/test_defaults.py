@@ -61,7 +61,8 @@ def test_the_environment_wins_over_the_file(cli: Cli, config: Path, monkeypatch:
         ("[options.nope]\nround = 1", "line 1: there is no command 'nope'"),
         ("log_level = 'loud'", "config.toml, line 1): Input should be 'DEBUG'"),
         ("effort = 'quick'\nmodels == 1", "config.toml cannot be read: Invalid value (at line 2"),
-        ("nonsense = 1", "config.toml, line 1): Extra inputs"),
+        ("nonsense = 1", "config.toml, line 1): there is none of this name."),
+        ("modles = ['scripted']", "config.toml, line 1): there is none of this name; models is."),
     ],
 )
 def test_an_error_names_the_file_and_the_line(cli: Cli, config: Path, text: str, told: str) -> None:
