@@ -72,6 +72,9 @@ def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
     assert "It no longer has billing" in cli("tag", paused_id, "--remove", "billing").stdout
     assert cli("tag", paused_id, "after the end", "--reason", "for the audit").exit_code == 0
 
+    late = cli("intervene", paused_id, "inject", "--text", "Too late?").stderr
+    assert "Use `counterpoint fork` to try it otherwise, or use `counterpoint show --view verdict`" in late
+
     assert read_state(cli, paused_id)["tags"] == ["very urgent", "after the end"]
     [row] = json.loads(cli("list", "urgent", "--json").stdout)["debates"]
     assert row["tags"] == ["very urgent", "after the end"]

@@ -78,7 +78,7 @@ def build_intervention(debate: Debate, action: str, request: InterventionRequest
     if debate.ended and action not in (OUTCOME, *AT_ANY_TIME):
         over = f"The debate is over ({debate.ended.ending})."
         raise InvalidRequestError(
-            f"{over} Call fork_debate to try it otherwise, or get_verdict for the finding."
+            f"{over} Call fork_debate to try it otherwise, or call get_verdict for the finding."
         )
     require(action in HANDLERS, f"There is no action {action[:40]!r}. Actions: {', '.join(ACTIONS)}.")
     events, effect = HANDLERS[action].build(debate, request)

@@ -136,7 +136,7 @@ class TestConcluding:
 @pytest.mark.parametrize("action", [action for action in ACTIONS if action not in (OUTCOME, *AT_ANY_TIME)])
 def test_nothing_is_done_to_a_debate_that_is_over(action: str) -> None:
     assert refused(simulate().play(), action, text="x") == (
-        "The debate is over (concluded). Call fork_debate to try it otherwise, or get_verdict for the finding."
+        "The debate is over (concluded). Call fork_debate to try it otherwise, or call get_verdict for the finding."
     )
 
 
