@@ -11,7 +11,7 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict
 
-from server.debate.arguments.points import format_id, list_points
+from server.debate.arguments.points import format_id
 from server.debate.ballots.convergence import build_converged, build_talk_skipped, measure_movement
 from server.debate.ballots.hollow import (
     ATTACKS,
@@ -22,6 +22,7 @@ from server.debate.ballots.hollow import (
     find_patterns,
     find_signals,
     is_worth_a_challenge,
+    list_active_points,
     list_ballots,
     list_last_ballots,
     list_links,
@@ -146,7 +147,7 @@ def find_challenged_points(debate: Debate) -> list[Citation]:
     attacked = {link.target for link in links if link.relation in ATTACKS}
     taken_up = {link.target for link in links if link.source.seat != link.target.seat}
     leader = find_leader(list_last_ballots(debate))
-    points = [cited for cited in list_points(debate) if cited.round < debate.round]
+    points = [cited for cited in list_active_points(debate) if cited.round < debate.round]
     ahead = (cited for cited in reversed(points) if cited.seat == leader and cited not in attacked)
     lost = (cited for cited in points if cited.seat != leader and cited not in taken_up)
     return [*islice(ahead, MOST_POINTS - 1), *islice(lost, 1)]

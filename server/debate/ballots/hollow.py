@@ -199,14 +199,16 @@ def is_among(passage: Passage, others: Iterable[Passage]) -> bool:
 
 
 @once
+def list_active_points(debate: Debate) -> tuple[Citation, ...]:
+    """The points of turns that were not retracted."""
+    return tuple(cited for cited, point in list_points(debate).items() if debate.is_active(point.turn))
+
+
+@once
 def list_links(debate: Debate) -> tuple[Link, ...]:
     """What points do to others, of turns that were not retracted."""
-    retracted = set[Citation]()
-    if debate.retracted_turns:
-        points = list_points(debate).values()
-        retracted = {point.id for point in points if not debate.is_active(point.turn)}
-    cited = find_citations(debate).items()
-    return tuple(link for source, found in cited if source not in retracted for link in found.links)
+    cited = find_citations(debate)
+    return tuple(link for source in list_active_points(debate) for link in cited[source].links)
 
 
 def measure_attacks(debate: Debate) -> Measured:
@@ -225,7 +227,7 @@ def measure_dissent(debate: Debate) -> Measured:
     if not (leader and links):
         return None
     minority = {name for name, ballot in last.items() if ballot.choice not in ("", leader)}
-    points = [cited for cited in list_points(debate) if cited.seat in minority]
+    points = [cited for cited in list_active_points(debate) if cited.seat in minority]
     taken_up = {link.target for link in links if link.source.seat != link.target.seat}
     return share(sum(cited not in taken_up for cited in points), len(points))
 
@@ -297,7 +299,7 @@ def is_echo_chamber(debate: Debate) -> bool:
     quoted = {passage[0] for own in passages.values() for passage in own}
     is_one_source = len(passages) > 1 and len(quoted) == 1 and len(debate.setup.documents) > 1
     last_round = find_last_round(debate)
-    round_points = [cited for cited in list_points(debate) if cited.round == last_round]
+    round_points = [cited for cited in list_active_points(debate) if cited.round == last_round]
     repeats = {link.source for link in list_links(debate) if link.relation in ("repeats", "same_as")}
     repeated = sum(cited in repeats for cited in round_points)
     is_repeated = bool(round_points) and Fraction(repeated, len(round_points)) >= HALF

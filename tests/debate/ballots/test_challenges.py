@@ -37,6 +37,15 @@ class TestChallenges:
             assert "[B 1.1]" in prompt
         assert at.status == "concluded"
 
+    def test_it_names_no_point_of_a_turn_that_was_retracted(self) -> None:
+        at = hold(FLIPPED, max_rounds=3)
+        at.play(lambda debate: bool(debate.alerts))
+        at.intervene("retract", to="Ada", round=1)
+        (note, *_) = list_challenges(at.play().debate)
+        assert "[A 1.1]" not in note.text
+        assert "[B 1.1]" in note.text
+        assert at.status == "concluded"
+
     def test_people_read_it_with_names(self) -> None:
         at = simulation.simulate(
             simulation.label_positions(hold(FLIPPED).debate.setup), hold(FLIPPED, max_rounds=3).script

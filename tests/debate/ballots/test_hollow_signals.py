@@ -109,6 +109,9 @@ class TestSignals:
         ballots |= {("Cleo", n): ("C", 80, None, "New.") for n in (1, 2)}
         lost = hold(ballots, {("Bob", 2): "[1] Yes [supports A 1.1]."}).play()
         assert (find(lost, "lost_dissent").part, find(lost, "lost_dissent").whole) == (2, 2)
+        taken_back = hold(ballots, {("Bob", 2): "[1] Yes [supports A 1.1]."}).play_to_round(2)
+        taken_back.intervene("retract", to="Cleo", round=1)
+        assert find(taken_back.play(), "lost_dissent").whole == 1
         kept = hold(ballots, {("Bob", 2): "[1] But [C 1.1]. And [C 2.1]."}).play()
         assert (find(kept, "lost_dissent").part, find(kept, "lost_dissent").raised) == (1, True)
         both = hold(
