@@ -45,6 +45,7 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.schedule import expects_closing_round, verdict_source
 from server.debate.rules.seats import current_model, find_models, seat_models
+from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_tokens
 from server.debate.votes.families import family
 
 ANSWER_TOKENS = (100, 400)
@@ -252,7 +253,8 @@ def estimate(debate: Debate) -> Estimate:
     asked = [(count_model_seats(debate, wave.seats), wave.quoted) for wave in plan_waves(debate)]
     steps, quoted = sum(count > 0 for count, _ in asked), sum(count * turns for count, turns in asked)
     first, _ = estimate_next_call(Debate(debate.setup))
-    low, high = ((calls * first + quoted * answer, calls * answer) for answer in ANSWER_TOKENS)
+    own = calls * first + count_section_tokens(debate.setup, first)
+    low, high = ((own + quoted * answer, calls * answer) for answer in ANSWER_TOKENS)
     has_mirror = debate.setup.mirror == "on"
     has_baseline = any(phase.is_baseline for phase in debate.setup.phases)
     samples = min(sum(low) // (first + ANSWER_TOKENS[0]), MOST_SAMPLES) if has_baseline else 0
@@ -273,6 +275,14 @@ def estimate(debate: Debate) -> Estimate:
         costs,
         may_double=debate.setup.mirror == "if_contested",
     )
+
+
+def count_section_tokens(setup: Opened, usual: int) -> int:
+    """What prompts with sections of long documents have beyond as many usual ones, of this many tokens."""
+    if setup.reader is None:
+        return 0
+    read = [each.text for number, each in enumerate(setup.documents, 1) if setup.reader.has_digest(number)]
+    return estimate_tokens(read) + len(setup.reader.sections) * (PROMPT_OVERHEAD_TOKENS - usual)
 
 
 def estimate_cost(debate: Debate, tokens: tuple[int, int]) -> str:

@@ -171,7 +171,10 @@ def test_who_has_read_what_and_what_it_cost_is_said(opened: Opened, played: Deba
     assert f"in {count} sections, and 2 passages of it." in caution
     assert [task["task"] for task in list_tasks(played.debate)].count("digest") == count
     assert f"digests them in {count} calls" in " ".join(find_setup_warnings(opened, 1))
-    assert estimate(replay([opened])).calls >= count
+    expected, prompts = estimate(replay([opened])), [prompt for _, prompt in played.calls_made]
+    assert expected.calls >= count
+    taken = sum(estimate_tokens(message.content for message in prompt.messages) for prompt in prompts)
+    assert expected.input_tokens[0] * 0.9 < taken < expected.input_tokens[1] * 1.1
     assert "asked for" in render_transcript(played.debate, played.log)
 
 
