@@ -11,6 +11,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks convergence [MODEL]
        python -m benchmarks rhetoric MODEL
        python -m benchmarks hollow [DEBATES]
+       python -m benchmarks recall
        python -m benchmarks quotes DEBATES.jsonl.gz
        python -m benchmarks pages DEBATES.jsonl.gz FOLDER [ID ...]
        python -m benchmarks mirrors [--debates N]
@@ -30,7 +31,17 @@ COMMANDS = {
     "convergence": "recorded.similarity",
     **{
         name: f"recorded.{name}"
-        for name in ("hollow", "judges", "labels", "mirrors", "pages", "quotes", "rhetoric", "stopping")
+        for name in (
+            "hollow",
+            "judges",
+            "labels",
+            "mirrors",
+            "pages",
+            "quotes",
+            "recall",
+            "rhetoric",
+            "stopping",
+        )
     },
 }
 """The module of each command, imported for it alone: rows of older checkouts do without the product's rules."""

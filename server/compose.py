@@ -1,18 +1,26 @@
 """The manager of debates from the settings. Without MCP, which the terminal need not wait for."""
 
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
+from server.debate.facts.errors import DebateError
+from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import DailyLimits
+from server.engine.database.memory import Embed
 from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import LEEWAY
 from server.engine.receipts import sign_when_ended
 from server.engine.recovery import Recovery
+from server.models import ModelError, Usage
 from server.models.client import ClientTerms
+from server.models.embeddings import Vector
 from server.models.fakes.chaos import Chaos
 from server.models.own import OwnModel
 from server.models.prices import PriceTable
@@ -32,6 +40,11 @@ from storage.outbox import Outbox
 if TYPE_CHECKING:
     from server.telemetry.debates import DebateTracer
     from server.telemetry.pipeline import Telemetry
+
+EMBEDDING_SECONDS = 15.0
+"""That a debate waits for what is recalled by meaning; then words have to do."""
+
+logger = logging.getLogger(__name__)
 
 OpenHooks = Callable[[DebateManager, Outbox], AbstractAsyncContextManager[None]]
 
@@ -69,7 +82,7 @@ async def open_manager(
         open_tracer(telemetry, environ) as tracer,
         DebateManager(
             opened,
-            build_registry(settings, custom_models, chaos, prices, connections, tracer),
+            registry := build_registry(settings, custom_models, chaos, prices, connections, tracer, opened),
             environ=environ,
             clock=clock,
             research=research,
@@ -80,6 +93,7 @@ async def open_manager(
         nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):
         manager.subscribe(partial(sign_when_ended, manager))
+        manager.store.embed = build_embed(registry, settings.embeddings)
         if tracer:
             tracer.attach(manager, opened.outbox if settings.hooks else None)
         if recover and not opened.is_read_only:
@@ -107,10 +121,29 @@ def build_registry(
     prices: PriceTable,
     connections: Connections,
     tracer: "DebateTracer | None",
+    journal: Journal,
 ) -> ModelRegistry:
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     watch = tracer.watch_attempt if tracer else None
-    return ModelRegistry(custom_models, guard, chaos, prices, connections, watch)
+    cache = DatabaseCache(journal, settings.cache_mb * 1_000_000)
+    return ModelRegistry(custom_models, guard, chaos, prices, connections, watch, cache)
+
+
+def build_embed(registry: ModelRegistry, model: str) -> Embed | None:
+    """What compares questions by meaning; None without a model."""
+    return partial(embed, registry, model) if model else None
+
+
+async def embed(
+    registry: ModelRegistry, model: str, texts: Sequence[str]
+) -> tuple[tuple[Vector, ...], Usage] | None:
+    """The vectors of texts, and what they took; None where the model gives none in time."""
+    try:
+        with anyio.fail_after(EMBEDDING_SECONDS):
+            return await registry.get_embedder(model).embed(texts, EMBEDDING_SECONDS)
+    except (ModelError, DebateError, TimeoutError) as error:
+        logger.warning("Earlier debates are compared by words alone: %s", error)
+        return None
 
 
 @asynccontextmanager

@@ -140,7 +140,11 @@ class Settings(BaseModel):
     `standard`."""
     embeddings: str = Field("", max_length=200)
     """The model that embeds texts, such as `openai/text-embedding-3-small`: it says whether
-    [voters hold alike](debates.md#private-ballots) what they hold. Default: none."""
+    [voters hold alike](debates.md#private-ballots) what they hold, and which [earlier debates](memory.md) are related.
+    Default: none."""
+    cache_mb: int = Field(200, ge=0, le=100_000)
+    """Megabytes of what is [kept to spare work](cache.md), such as embeddings. What was not used for longest goes
+    first; 0 keeps nothing. Default: `200`."""
     concurrency: int = Field(256, ge=1, le=1000)
     """Maximum of concurrent requests to providers, of all debates of a server together. Default: `256`."""
     provider_concurrency: int = Field(0, ge=0, le=1000)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 from storage import LOCAL_OWNER
+from storage.cache import Cache
 from storage.deletion import Deletion, Tombstone
 from storage.ledger import Ledger, LedgerRow
 from storage.outbox import Outbox
@@ -151,7 +152,7 @@ Seal = Callable[[str, int, bytes], str]
 """What is kept beside the head of a stream, made from its name, the number of the last entry and its hash."""
 
 
-class Journal(Ledger, Deletion, Similarity, Protocol):
+class Journal(Ledger, Deletion, Similarity, Cache, Protocol):
     """Every method may raise StorageError.
 
     A stream has an owner, who is not part of its chain. Methods with an `owner` tell of that owner's streams only, as

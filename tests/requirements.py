@@ -297,6 +297,7 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
+    "D22": "similarity and response caching; missing: of responses",
     "N14": (
         "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: tokens and "
         "owners"
@@ -306,5 +307,4 @@ PARTLY: dict[str, str] = {
 
 PLANNED: dict[str, str] = {
     "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
-    "D22": "similarity and response caching",
 }

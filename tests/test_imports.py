@@ -66,7 +66,7 @@ ROOMS: dict[str, str] = {
         "debate.analysis debate.arguments debate.ballots debate.commands debate.documents debate.facts "
         "debate.prompts debate.rules debate.schemas debate.votes"
     ),
-    "models.embeddings": "models",
+    "models.embeddings": "debate.facts models",
     "models.fakes": "debate.facts debate.schemas models models.embeddings",
     "models.own": "models redaction",
     "models.client": "debate.facts debate.rules models",
@@ -86,8 +86,8 @@ ROOMS: dict[str, str] = {
     "engine": "",
     "engine.turnstile": "",
     "engine.database": (
-        "debate.analysis debate.commands debate.facts debate.replies debate.rules debate.views debate.votes "
-        "redaction signing storage"
+        "debate.analysis debate.ballots debate.commands debate.facts debate.replies debate.rules "
+        "debate.views debate.votes redaction signing storage"
     ),
     "engine.model_calls": (
         "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules engine.turnstile "
@@ -132,9 +132,10 @@ ROOMS: dict[str, str] = {
         "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite telemetry"
     ),
     "compose": (
-        "engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
-        "models.client models.fakes models.own models.prices models.providers models.registry "
-        "models.resilience models.windows redaction research settings signing startup storage telemetry upkeep"
+        "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery "
+        "hooks models models.client models.embeddings models.fakes models.own models.prices "
+        "models.providers models.registry models.resilience models.windows redaction research settings "
+        "signing startup storage telemetry upkeep"
     ),
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
@@ -201,9 +202,10 @@ ROOMS: dict[str, str] = {
         "research settings signing storage upkeep web.page web.record web.site web.sources"
     ),
     "cli.installation": (
-        "cli.files cli.session client_configs compose debate.commands debate.facts debate.views engine.debates "
-        "hooks models models.local models.model_servers models.prices models.providers models.registry "
-        "models.windows redaction research settings signing startup storage upkeep"
+        "cli.files cli.session client_configs compose debate.commands debate.facts debate.views "
+        "engine.database engine.debates hooks models models.local models.model_servers models.prices "
+        "models.providers models.registry models.windows redaction research settings signing startup "
+        "storage upkeep"
     ),
     "cli.main": (
         "cli.completion cli.debates cli.defaults cli.installation cli.session debate.facts debate.views "
@@ -269,6 +271,7 @@ LIBRARIES: dict[str, str] = {
     "cli.installation": "anyio click",
     "cli.main": "anyio click",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
+    "compose": "anyio",
     "counterpoint": "inspect_ai",
     "tools.asking": "anyio mcp pydantic",
     "tools.debates": "anyio mcp pydantic",
@@ -285,7 +288,9 @@ MORE_ENTRIES = {
     "server/engine": 13,
     "server/debate": 13,  # the rooms of the core
     "server/debate/facts": 13,  # one for each kind of facts
-    "storage": 14,  # what the databases have in common
+    "storage/postgres": 13,  # one for each part of the contract
+    "storage/sqlite": 13,  # likewise
+    "storage": 15,  # what the databases have in common
     "server": 22,  # the rooms themselves, and the files that belong to none
 }
 

@@ -23,7 +23,7 @@ from server.cli.debates import (
 )
 from server.cli.debates.view import view
 from server.cli.defaults import build_default_map
-from server.cli.installation import databases, doctor, keys, models
+from server.cli.installation import cache, databases, doctor, keys, models
 from server.cli.installation.install import install, uninstall
 from server.debate.facts.errors import DebateError, require
 from server.debate.facts.text import clean_line
@@ -104,7 +104,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 
 for command in (
-    *(databases.backup, databases.db, debate.debate, demo.demo, debate.fork),
+    *(databases.backup, cache.cache, databases.db, debate.debate, demo.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
     *(

@@ -6,10 +6,16 @@ say what a text is about, and not what it holds of it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import NamedTuple, Protocol
 
+from server.debate.facts.answers import build_embedding_key
 from server.models import ModelError, Usage
+
+TEXTS_AT_ONCE = 96
+"""In one request."""
 
 Vector = tuple[float, ...]
 
@@ -25,6 +31,51 @@ class Embedder(Protocol):
 
         Behind the limits of a provider it may wait as long again before it asks.
         """
+
+
+class VectorCache(Protocol):
+    """Keeps vectors by `build_embedding_key`."""
+
+    async def find_vectors(self, keys: Collection[str]) -> Mapping[str, Vector]: ...
+
+    async def keep_vectors(self, vectors: Mapping[str, Vector]) -> None: ...
+
+
+@dataclass
+class CachedEmbedder:
+    """Asks for the vectors that are not kept, each text once, and keeps them."""
+
+    name: str
+    embedder: Embedder
+    cache: VectorCache
+
+    async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
+        keys = [build_embedding_key(self.name, text) for text in texts]
+        known = dict(await self.cache.find_vectors(set(keys)))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        usage = Usage(model=self.name, cost_usd="0", attempts=0)
+        rows = list(missing.items())
+        for start in range(0, len(rows), TEXTS_AT_ONCE):
+            part = dict(rows[start : start + TEXTS_AT_ONCE])
+            found = await self.embedder.embed(list(part.values()), timeout)
+            vectors = dict(zip(part, found.vectors, strict=True))
+            await self.cache.keep_vectors(vectors)
+            known |= vectors
+            usage = add_usage(usage, found.usage) if start else found.usage
+        return Embeddings(check_vectors(self.name, [known[key] for key in keys], len(texts)), usage)
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """What two requests took together. The cost is unknown where that of one is."""
+    known = one.cost_usd and other.cost_usd
+    return other.model_copy(
+        update={
+            "input_tokens": one.input_tokens + other.input_tokens,
+            "cost_usd": f"{Decimal(one.cost_usd) + Decimal(other.cost_usd):f}" if known else "",
+            "milliseconds": one.milliseconds + other.milliseconds,
+            "attempts": one.attempts + other.attempts,
+        }
+    )
 
 
 def check_vectors(model: str, vectors: Sequence[Sequence[float]], count: int) -> tuple[Vector, ...]:

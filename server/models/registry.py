@@ -22,7 +22,7 @@ from server.models import (
     watch_nothing,
 )
 from server.models.client import AbsentModel
-from server.models.embeddings import Embedder
+from server.models.embeddings import CachedEmbedder, Embedder, VectorCache
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel, is_scripted
@@ -110,6 +110,7 @@ class ModelRegistry:
         prices: PriceTable | None = None,
         connections: Connections | None = None,
         watch: WatchAttempt | None = None,
+        vectors: VectorCache | None = None,
     ) -> None:
         self._own_models = {name: as_model(name, given) for name, given in (own_models or {}).items()}
         self._prices = prices or PriceTable()
@@ -117,7 +118,8 @@ class ModelRegistry:
         self._guard = guard or Guard()
         self.set_share = self._guard.set_share
         self._models: dict[str, Model] = {}
-        self._embedders: dict[str, GuardedEmbedder] = {}
+        self._embedders: dict[str, Embedder] = {}
+        self._vectors = vectors
         self._chaos, self._watch = chaos, watch
 
     def get(self, name: str) -> Model:
@@ -189,13 +191,19 @@ class ModelRegistry:
 
     def get_embedder(self, name: str) -> Embedder:
         """The model of that name that embeds texts, the same object every time: "scripted", or one of a provider."""
+        if name not in self._embedders:
+            embedder = self._build_embedder(name)
+            self._embedders[name] = (
+                CachedEmbedder(name, embedder, self._vectors) if self._vectors else embedder
+            )
+        return self._embedders[name]
+
+    def _build_embedder(self, name: str) -> Embedder:
         if name == "scripted":
             return ScriptedEmbedder()
-        if name not in self._embedders:
-            provider = find_provider_of(name)
-            inner = self._build_provider_embedder(name, provider)
-            self._embedders[name] = GuardedEmbedder(name, provider, inner, self._guard)
-        return self._embedders[name]
+        provider = find_provider_of(name)
+        inner = self._build_provider_embedder(name, provider)
+        return GuardedEmbedder(name, provider, inner, self._guard)
 
     def _build_provider_embedder(self, name: str, provider: str) -> ProviderEmbedder:
         options = self._build_caller_options(provider) | {"price": self._prices.find_price(name)}

@@ -41,6 +41,7 @@ FORGET = [
     "delete from opening where stream = $1",
     "delete from outbox where stream = $1",
     "delete from lease where stream = $1",
+    "delete from cached where stream = $1",
     "delete from removal where stream = $1",
 ]
 """All of a stream but what it spent, so that the sums of its days stay true, and its judgments."""

@@ -21,6 +21,7 @@ from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
+from storage.postgres.cache import PostgresCache
 from storage.postgres.deletion import FIND_TOMBSTONE, PostgresDeletion
 from storage.postgres.errors import ConstraintError, LostError
 from storage.postgres.feed import Feed, Listener
@@ -78,7 +79,13 @@ FIND_TEXT = "select text from kept_text where stream = $1 and name = $2"
 
 
 class PostgresJournal(
-    GroupedAppends, PostgresLists, PostgresLeases, PostgresUpkeep, PostgresLedger, PostgresDeletion
+    GroupedAppends,
+    PostgresLists,
+    PostgresLeases,
+    PostgresUpkeep,
+    PostgresLedger,
+    PostgresDeletion,
+    PostgresCache,
 ):
     def __init__(self, database: Database, *, is_read_only: bool) -> None:
         super().__init__(database.patience)

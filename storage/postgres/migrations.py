@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from storage.journal import StorageError
 from storage.migrations import Migration, find_missing
+from storage.postgres.cache import CREATE_CACHE
 from storage.postgres.pool import SCHEMA, Database, Session
 
 MIN_SERVER_VERSION = 150_000  # as `server_version_num` has it
@@ -148,7 +149,10 @@ create index outbox_by_queue on outbox (reader, queue, number);
 create index outbox_by_stream on outbox (stream);
 """
 
-MIGRATIONS: Sequence[Migration] = (Migration(1, "initial", (INITIAL,)),)
+MIGRATIONS: Sequence[Migration] = (
+    Migration(1, "initial", (INITIAL,)),
+    Migration(2, "cache", (CREATE_CACHE,)),
+)
 
 CREATE_MIGRATION_TABLE = """
 create table if not exists migration (

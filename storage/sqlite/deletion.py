@@ -48,6 +48,7 @@ FORGET = [
     "delete from opening where stream = ?",
     "delete from outbox where stream = ?",
     "delete from lease where stream = ?",
+    "delete from cached where stream = ?",
     "delete from removal where stream = ?",
 ]
 """All of a stream but what it spent, so that the sums of its days stay true, and its judgments."""

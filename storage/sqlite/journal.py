@@ -27,6 +27,7 @@ from storage.chain import (
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.journal import Entry, StorageError, StreamHead, StreamSummary
 from storage.migrations import Migration
+from storage.sqlite.cache import SqliteCache
 from storage.sqlite.connection import Connection, ConstraintError
 from storage.sqlite.database import Database
 from storage.sqlite.deletion import FIND_TOMBSTONE, SqliteDeletion
@@ -157,6 +158,7 @@ class SqliteJournal(
     SqliteUpkeep,
     SqliteLedger,
     SqliteDeletion,
+    SqliteCache,
 ):
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         super().__init__(database.lock_timeout)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from storage.migrations import Migration, find_missing
+from storage.sqlite.cache import CREATE_CACHE
 from storage.sqlite.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
 from storage.sqlite.ledger import CREATE_LEDGER, GIVE_LEDGER_OWNERS
@@ -165,6 +166,7 @@ MIGRATIONS: Sequence[Migration] = (
             *GIVE_LEDGER_OWNERS,
         ),
     ),
+    Migration(8, "cache", CREATE_CACHE),
 )
 
 CREATE_MIGRATION_TABLE = """

@@ -14,6 +14,7 @@ from storage.journal import (
     Journal,
     StreamSummary,
 )
+from tests.contract.journal_cache import CacheContract
 from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
@@ -297,5 +298,6 @@ class JournalContract(
     UpkeepContract,
     DeletionContract,
     OwnerContract,
+    CacheContract,
 ):
     pass

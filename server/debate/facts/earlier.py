@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from server.debate.facts.answers import Usage
 from server.debate.facts.config import Fact
 
 MOST_RECALLED = 5
@@ -64,6 +65,7 @@ class Memory(Fact):
     most: Annotated[int, Field(ge=1, le=MOST_RECALLED)]  # debates
     for_judges: bool = False  # they read it, too
     recalled: Annotated[tuple[Recalled, ...], Field(max_length=MOST_RECALLED)] = ()
+    usage: Usage | None = None  # of the embeddings by which they were found; None where no model was asked
 
     @classmethod
     def ask(cls, choice: str | int, *, for_judges: bool) -> Self | None:
@@ -90,10 +92,10 @@ class Memory(Fact):
         return self.model_copy(update={"recalled": tuple(changed)})
 
     def forget_texts(self) -> Self:
-        """Without the texts of those that were withdrawn, for another debate that begins as this one did."""
+        """For another debate that begins as this one did: without texts that were withdrawn, and paid for already."""
         texts = dict.fromkeys(("question", "position", "finding", "dissent", "settled"), "")
         kept = (one.model_copy(update=texts) if one.withdrawn else one for one in self.recalled)
-        return self.model_copy(update={"recalled": tuple(kept)})
+        return self.model_copy(update={"recalled": tuple(kept), "usage": None})
 
 
 class EarlierWithdrawn(Fact):

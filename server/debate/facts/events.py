@@ -121,9 +121,7 @@ class Opened(Fact):
     prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
     windows: tuple[config.Window, ...] = ()  # of the models whose window is known
     pause_when: tuple[config.Breakpoint, ...] = ()
-    on_window: config.OnWindow = (
-        "refuse"  # a prompt that does not fit: the call is not made, or made all the same
-    )
+    on_window: config.OnWindow = "refuse"  # a prompt that does not fit: or it is sent all the same
     hidden_from_client: tuple[config.SeatKind, ...] = ()
     hidden_from_seats: tuple[config.SeatKind, ...] = ()
     ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
@@ -134,6 +132,11 @@ class Opened(Fact):
     forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
     mirror_of: str = ""  # the debate of which this one is the mirror
     mirrored_hash: str = ""  # of its entry that opened this one
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it took to open it."""
+        return self.memory.usage if self.memory else None
 
     @property
     def needs_framing(self) -> bool:

@@ -322,7 +322,8 @@ class Debate:
     def usage(self) -> tuple[events.Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
         paid = (*self.answers, *self.research, *self.failures)
-        return tuple(fact.usage for fact in paid if self.is_own(fact) and fact.usage is not None)
+        own = (self.setup.usage, *(fact.usage for fact in paid if self.is_own(fact)))
+        return tuple(usage for usage in own if usage is not None)
 
     def is_own(self, fact: events.SlotFact) -> bool:
         """Whether a call was made in this debate, and is not inherited with the rounds of a fork."""

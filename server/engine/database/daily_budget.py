@@ -14,7 +14,7 @@ import anyio
 
 from server.debate.facts.answers import SlotFact, Usage
 from server.debate.facts.config import WRITTEN
-from server.debate.facts.events import Recorded
+from server.debate.facts.events import Opened, Recorded
 from server.debate.facts.state import Debate
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.database.errors import translate_storage_errors
@@ -128,12 +128,13 @@ def add_spending(
 ) -> dict[str, DaySum]:
     """The sums with further entries, retries included, by the day on which they were recorded here (ISO 8601).
 
-    What is asked before the first round counts, too: positions, and the digest of long documents.
+    What is asked before the first round counts, too: what is recalled, positions, the digest of long documents.
     """
     sums = dict(days)
     for entry in entries:
         event = entry.event
-        if entry.restored or not isinstance(event, SlotFact) or not debate.is_own(event):
+        is_own = isinstance(event, Opened) or (isinstance(event, SlotFact) and debate.is_own(event))
+        if entry.restored or not is_own:
             continue
         usage: Usage | None = getattr(event, "usage", None)
         attempts = usage.attempts if usage else getattr(event, "attempts", 0)

@@ -1,15 +1,21 @@
 """What earlier debates concluded on related questions.
 
-Related are those whose questions, and words, share rarer words with the question (`Similarity.find_similar`).
+Related are those that share rarer words with the question (`Similarity.find_similar`) and, where there is an embedding
+model, those whose questions it embeds close to it. Both rankings are joined by reciprocal ranks (Cormack et al., 2009).
 """
 
-from collections.abc import Iterable
+import math
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from anyio import to_thread
+
 from server.debate.analysis.debates import NEVER_RATED
+from server.debate.ballots.similarity import compute_cosine
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Recalled, Withdrawal
-from server.debate.facts.events import Opened
+from server.debate.facts.events import Opened, Usage
 from server.debate.facts.labels import label_debaters
 from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, shorten_to_bytes
@@ -21,6 +27,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
+from storage.journal import StreamListing
 
 if TYPE_CHECKING:
     from server.engine.database.store import DebateSnapshot, DebateStore
@@ -47,6 +54,30 @@ ROOM_SHARES = {"question": 4, "position": 8, "dissent": 6, "settled": 6}
 WRONG = "The finding turned out wrong."
 
 
+MEANT = 300
+"""The newest debates that are compared by meaning. Their vectors are kept, so that each is asked for once."""
+
+MIN_COSINE, MIN_DEVIATIONS, FEW = 0.45, 2.0, 20
+"""How close a related question is, at least: so much, and so many standard deviations above the mean of all where they
+are no fewer than `FEW`, since some models embed everything close to everything."""
+
+MAX_EMBEDDED_LENGTH = 2_000  # characters of a question
+
+RANK_OFFSET = 60
+"""Of reciprocal ranks: how little it counts who is first in one of two rankings."""
+
+Vectors = Sequence[Sequence[float]]
+Embed = Callable[[Sequence[str]], Awaitable[tuple[Vectors, Usage] | None]]
+"""The vectors of texts, and what they took; None where they cannot be had."""
+
+
+class Meaning(NamedTuple):
+    """Debates by the meaning of their questions, closest first, and what that took."""
+
+    listings: list[StreamListing]
+    usage: Usage | None
+
+
 class Related(NamedTuple):
     """An earlier debate on a related question. Only dry runs recall dry runs."""
 
@@ -62,14 +93,23 @@ async def add_memory(setup: Opened, store: "DebateStore") -> Opened:
     if setup.memory is None or setup.forked_from or setup.mirror_of:
         return setup
     is_dry_run = has_made_up(find_models(setup))
-    found = await recall(store, setup.question, limit=setup.memory.most, with_dry_runs=is_dry_run)
-    memory = setup.memory.model_copy(update={"recalled": tuple(one.recalled for one in found)})
+    meaning = await rank_by_meaning(store, setup.question)
+    found = await recall(
+        store, setup.question, limit=setup.memory.most, with_dry_runs=is_dry_run, meaning=meaning
+    )
+    recalled = tuple(one.recalled for one in found)
+    memory = setup.memory.model_copy(update={"recalled": recalled, "usage": meaning.usage})
     setup = setup.model_copy(update={"memory": memory})
     return setup.model_copy(update={"labels": label_debaters(setup, setup.debaters)})
 
 
 async def recall(
-    store: "DebateStore", question: str, *, limit: int, with_dry_runs: bool = False
+    store: "DebateStore",
+    question: str,
+    *,
+    limit: int,
+    with_dry_runs: bool = False,
+    meaning: Meaning | None = None,
 ) -> list[Related]:
     """What at most so many debates of the store's owner concluded on related questions, most similar first.
 
@@ -80,9 +120,11 @@ async def recall(
         similar = await store.journal.find_similar(
             question, status="concluded", owner=store.owner, limit=CANDIDATES
         )
+    meaning = meaning or await rank_by_meaning(store, question)
+    by_words = [one.listing for one in similar if one.share >= MIN_SHARE]
     found, families = list[tuple["DebateSnapshot", bool]](), set[str]()
-    for listing, share in similar:
-        if share < MIN_SHARE or len(found) == limit:
+    for listing in join_rankings(by_words, meaning.listings):
+        if len(found) == limit:
             break
         details, is_dry = listing.details, has_made_up(listing.details.get("models", ()))
         is_taken_back = RETRACTED in details.get("tags", ())
@@ -96,6 +138,42 @@ async def recall(
                 found.append((snapshot, is_dry))
     room = MOST_RECALLED_BYTES // max(len(found), 1)
     return [Related(build_recalled(snapshot, room), is_dry) for snapshot, is_dry in found]
+
+
+async def rank_by_meaning(store: "DebateStore", question: str) -> Meaning:
+    """The newest debates whose questions mean something close, closest first; none without an embedding model."""
+    if store.embed is None:
+        return Meaning([], None)
+    listings = await store.find(status="concluded", limit=MEANT)
+    texts = [question, *(listed.title for listed in listings)]
+    embedded = await store.embed([text[:MAX_EMBEDDED_LENGTH] for text in texts]) if listings else None
+    if embedded is None:
+        return Meaning([], None)
+    vectors, usage = embedded
+    close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
+    return Meaning([listings[place] for place in close], usage if usage.attempts else None)
+
+
+def choose_close(vector: Sequence[float], others: Vectors) -> list[int]:
+    """The places of the vectors that are close to one, closest first."""
+    cosines = [compute_cosine(vector, other) for other in others]
+    least, mean = MIN_COSINE, math.fsum(cosines) / len(cosines)
+    if len(cosines) >= FEW:
+        deviation = math.sqrt(math.fsum((cosine - mean) ** 2 for cosine in cosines) / len(cosines))
+        least = max(least, mean + MIN_DEVIATIONS * deviation)
+    close = [place for place, cosine in enumerate(cosines) if cosine >= least]
+    return sorted(close, key=lambda place: -cosines[place])[:CANDIDATES]
+
+
+def join_rankings(*rankings: Sequence[StreamListing]) -> list[StreamListing]:
+    """The streams of all rankings, by the sum of their reciprocal ranks; of two alike the newer one first."""
+    scores: defaultdict[str, float] = defaultdict(float)
+    listings: dict[str, StreamListing] = {}
+    for ranking in rankings:
+        for rank, listed in enumerate(ranking, start=1):
+            scores[listed.stream] += 1 / (RANK_OFFSET + rank)
+            listings[listed.stream] = listed
+    return sorted(listings.values(), key=lambda listed: (-scores[listed.stream], -listed.number))
 
 
 def has_made_up(models: Iterable[str]) -> bool:

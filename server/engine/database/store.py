@@ -22,7 +22,7 @@ from server.debate.views.state import StoredDebate
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
 from server.engine.database.ledger import add_ledger
-from server.engine.database.memory import RETRACTED, add_memory, withdraw
+from server.engine.database.memory import RETRACTED, Embed, add_memory, withdraw
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import Asked, TwinError, build_opening_key
 from server.engine.database.summaries import build_stream_summary
@@ -84,6 +84,7 @@ class DebateStore:
     recent: RecentDebates[DebateSnapshot] = field(default_factory=RecentDebates)
     opening: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(MAX_OPENING))
     owner: str | None = None
+    embed: Embed | None = None  # compares questions by meaning
 
     def of(self, owner: str) -> "DebateStore":
         """The same store, for the debates of one owner."""

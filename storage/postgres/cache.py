@@ -1,0 +1,65 @@
+"""What is kept to spare work, in PostgreSQL."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from storage.cache import CachedBody, CacheSum
+from storage.postgres.pool import Database, Session
+
+CREATE_CACHE = """
+create table cached (
+    key text collate "C" primary key,
+    kind text collate "C" not null,
+    stream text collate "C" not null,
+    body bytea not null,
+    used timestamptz not null
+);
+create index cached_by_stream on cached (stream) where stream <> '';
+"""
+
+MARK_USED = "update cached set used = clock_timestamp() where key = any($1::text[])"
+SELECT_CACHED = "select key, body, stream from cached where key = any($1::text[])"
+KEEP_CACHED = """
+insert into cached (key, kind, stream, body, used)
+select key, $1, stream, body, clock_timestamp()
+from unnest($2::text[], $3::text[], $4::bytea[]) as given (key, stream, body) order by key
+on conflict (key) do update
+set kind = excluded.kind, stream = excluded.stream, body = excluded.body, used = excluded.used
+"""
+SUM_CACHED = "select coalesce(sum(length(body)), 0)::bigint from cached"
+DROP_UNUSED = """
+delete from cached where key in (
+    select key from (
+        select key, sum(length(body)) over (order by used desc, key) as whole from cached
+    ) as sized where whole > $1
+)
+"""
+SUM_BY_KIND = "select kind, count(*), sum(length(body))::bigint from cached group by kind order by kind"
+
+
+class PostgresCache:
+    _db: Database
+    _is_read_only: bool
+
+    async def find_cached(self, keys: Collection[str]) -> Mapping[str, CachedBody]:
+        rows = await self._db.fetch(SELECT_CACHED, list(keys))
+        found = {key: CachedBody(key, bytes(body), stream) for key, body, stream in rows}
+        if found and not self._is_read_only:
+            await self._db.write(MARK_USED, list(found))
+        return found
+
+    async def keep_cached(self, kind: str, bodies: Sequence[CachedBody], *, max_bytes: int) -> None:
+        keys, streams = [one.key for one in bodies], [one.stream for one in bodies]
+
+        async def keep(session: Session) -> None:
+            await session.fetch(KEEP_CACHED, kind, keys, streams, [one.body for one in bodies])
+            [(size,)] = await session.fetch(SUM_CACHED)
+            if size > max_bytes:
+                await session.fetch(DROP_UNUSED, max_bytes)
+
+        await self._db.transact(keep)
+
+    async def measure_cache(self) -> list[CacheSum]:
+        return [CacheSum(*row) for row in await self._db.fetch(SUM_BY_KIND)]
+
+    async def clear_cache(self) -> None:
+        await self._db.write("delete from cached")

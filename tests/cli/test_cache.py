@@ -1,0 +1,24 @@
+"""`counterpoint cache`: what is kept to spare work."""
+
+import json
+
+import pytest
+
+from tests.support.servers import Cli
+
+pytestmark = pytest.mark.requirement("D22")
+
+
+def test_what_is_kept_is_shown_and_dropped(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_EMBEDDINGS", "scripted")
+    nothing = {"kept": [], "max_bytes": 200_000_000}
+    assert json.loads(cli("cache", "show", "--json").stdout) == nothing
+    question = "Should we rewrite the billing service in Rust?"
+    assert cli("debate", question, "--model", "scripted").exit_code == 0
+    assert cli("recall", question).exit_code == 0
+
+    shown = json.loads(cli("cache", "show", "--json").stdout)["kept"]
+    assert [(row["kind"], row["number"]) for row in shown] == [("embedding", 1)]
+    assert cli("cache", "show").stdout.startswith(f"1 embedding, {shown[0]['bytes']:,} bytes\n")
+    assert cli("cache", "clear").stdout == "Nothing is kept any more.\n"
+    assert json.loads(cli("cache", "show", "--json").stdout) == nothing

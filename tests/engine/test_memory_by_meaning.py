@@ -1,0 +1,114 @@
+"""Earlier debates by the meaning of their questions, and vectors that are kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import pytest
+
+from server.debate.facts.events import Usage
+from server.engine.database.cache import DatabaseCache
+from server.engine.database.memory import choose_close, recall
+from server.models.embeddings import CachedEmbedder, Embeddings, Vector
+from server.models.fakes.embeddings import ScriptedEmbedder
+from server.models.fakes.scripted import ScriptedModel
+from tests.contract.journal_helpers import open_journal
+from tests.support.engines import open_engine, run_debate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18", "D22")]
+
+BILLING = "Should we rewrite the billing service in Rust?"
+SAME = "Abrechnung neu schreiben: ja oder nein?"
+PARTY = "Where do we hold the summer party?"
+VECTORS: dict[str, Vector] = {BILLING: (1.0, 0.1), SAME: (1.0, 0.0), PARTY: (0.0, 1.0)}
+
+
+async def embed_planted(texts: Sequence[str]) -> tuple[list[Vector], Usage]:
+    return [VECTORS[text] for text in texts], Usage(model="planted", input_tokens=len(texts), cost_usd="0.01")
+
+
+async def embed_nothing(_: Sequence[str]) -> None:
+    return None
+
+
+async def test_a_question_in_other_words_is_found_by_its_meaning(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        store = manager.store
+        store.embed = embed_planted
+        assert await recall(store, SAME, limit=5) == []
+        billing = await run_debate(manager, question=BILLING)
+        await run_debate(manager, question=PARTY)
+
+        [found] = await recall(store, SAME, limit=5)
+        assert found.recalled.debate_id == billing.id
+        asked = await run_debate(manager, question=SAME, options={"memory": 1})
+        assert asked.debate.setup.memory
+        assert asked.debate.setup.memory.ids == (billing.id,)
+        assert asked.debate.usage[0].model == "planted"
+        day = asked.entries[0].at[:10]
+        assert asked.days[day].requests == sum(usage.attempts for usage in asked.debate.usage)
+
+        store.embed = embed_nothing
+        assert [one.recalled.debate_id for one in await recall(store, SAME, limit=5)] == [asked.id]
+
+
+def test_among_many_only_what_stands_out_is_close() -> None:
+    alike = [(1.0, 0.5 + n / 1000) for n in range(30)]
+    assert choose_close((1.0, 0.0), [*alike, (1.0, 0.01)]) == [30]
+    assert len(choose_close((1.0, 0.0), alike[:5])) == 5
+    assert choose_close((1.0, 0.0), [(0.0, 1.0)]) == []
+
+
+async def test_each_text_is_embedded_once_for_all_debates_and_processes(tmp_path: Path) -> None:
+    words = []
+    for question in (BILLING, f"{BILLING} Now?"):
+        async with open_engine(tmp_path / "db", ScriptedModel(), embeddings="scripted") as manager:
+            await run_debate(manager, question=BILLING)
+            asked = await run_debate(manager, question=question, options={"memory": "own"})
+            memory = asked.debate.setup.memory
+            assert memory
+            assert len(memory.ids) >= 1
+            words.append(memory.usage.input_tokens if memory.usage else 0)
+    assert words == [8, 9]
+
+
+@dataclass
+class CountingEmbedder:
+    inner: ScriptedEmbedder = field(default_factory=ScriptedEmbedder)
+    asked: list[str] = field(default_factory=list)
+
+    async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109
+        self.asked += texts
+        return await self.inner.embed(texts, timeout)
+
+
+async def test_vectors_are_kept_by_the_whole_model_and_the_whole_text(tmp_path: Path) -> None:
+    long = "word " * 5_000
+    texts = ["one", "two", "one", long, f"{long}!"]
+    asked = CountingEmbedder()
+    async with open_journal(tmp_path / "db") as journal, open_journal(tmp_path / "db") as other:
+        first = await CachedEmbedder("m", asked, DatabaseCache(journal, 10**6)).embed(texts, 5)
+        again = await CachedEmbedder("m", asked, DatabaseCache(other, 10**6)).embed(texts, 5)
+        assert asked.asked == ["one", "two", long, f"{long}!"]
+        assert first.vectors == again.vectors == (await ScriptedEmbedder().embed(texts, 5)).vectors
+        assert (again.usage.attempts, again.usage.cost_usd) == (0, "0")
+
+        await CachedEmbedder("m2", asked, DatabaseCache(journal, 10**6)).embed(["one"], 5)
+        await CachedEmbedder("m", asked, DatabaseCache(journal, 0)).embed(["one"], 5)
+        assert asked.asked[4:] == ["one", "one"]
+
+
+async def test_many_texts_are_embedded_in_several_requests(tmp_path: Path) -> None:
+    texts = [f"text {n}" for n in range(200)]
+    async with open_journal(tmp_path / "db") as journal:
+        found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(journal, 10**7)).embed(texts, 5)
+    assert (len(found.vectors), found.usage.attempts, found.usage.input_tokens) == (200, 3, 400)
+
+
+async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) -> None:
+    async with open_journal(tmp_path / "db") as journal:
+        cache = DatabaseCache(journal, 10**6)
+    with anyio.fail_after(5):
+        assert await cache.find_vectors(["k"]) == {}
+        await cache.keep_vectors({"k": (1.0,)})
