@@ -14,10 +14,12 @@ from pydantic import ValidationError
 
 from server.debate.commands.fork import FORKED
 from server.debate.facts.beliefs import Agreed, Alerted
+from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorSkipped
 from server.debate.facts.events import (
     BlockEnded,
+    Ended,
     Event,
     HandoffFailed,
     Opened,
@@ -103,7 +105,7 @@ def is_contribution(event: Event) -> bool:
     match event:
         case HandoffFailed() | TalkConcluded(cause="budget"):
             return False
-        case MirrorOpened() | MirrorHeld() | MirrorSkipped(cause="failed"):
+        case MirrorOpened() | MirrorHeld() | MirrorSkipped(cause="failed") | EarlierWithdrawn():
             return True
         case Paused():
             return event.cause in ("request", "daily_budget")
@@ -164,6 +166,13 @@ class Verification:
                     check_asked(self.debate, event, self.calls.get(event.seen, {}))
             case MirrorOpened() | MirrorHeld() | MirrorSkipped():
                 self.check_mirror(event)
+            case EarlierWithdrawn():
+                known = self.debate.setup.memory.in_force if self.debate.setup.memory else ()
+                is_known = event.debate_id in {one.debate_id for one in known}
+                require(is_known, "it recalls no such debate, or left it out before")
+                step = decide(self.debate)
+                is_over = isinstance(step, Record) and any(isinstance(each, Ended) for each in step.events)
+                require(not is_over, "the debate ends before")  # which is recorded with its last answer
             case Paused(cause="daily_budget"):
                 is_midnight = event.until.endswith("T00:00:00.000Z") and not event.seats
                 require(is_midnight, "the budget of a day ends at midnight")

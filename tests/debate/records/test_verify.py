@@ -44,6 +44,16 @@ def test_the_golden_journals_follow() -> None:
         assert verify_bodies(bodies).version == len(bodies)
 
 
+@pytest.mark.parametrize("named", ["q7q7q7q7q7q7", "k3x9w2m4p7qr"])
+def test_a_debate_leaves_out_only_what_it_recalls_and_only_once(named: str) -> None:
+    bodies = play_records()["recalled"]
+    withdrawn = bodies[1]
+    told = refusal(lambda found: found.insert(2, {**withdrawn, "debate_id": named}), bodies)
+
+    assert withdrawn["debate_id"] == "k3x9w2m4p7qr"
+    assert "it recalls no such debate, or left it out before" in told
+
+
 @pytest.mark.parametrize("name", ["verdict", "handoff", "full", "votes", "oxford", "moderated"])
 def test_forks_at_every_round_follow(name: str) -> None:
     parent = simulate(label_positions(SETUPS[name])).play_through_round(1)
