@@ -190,6 +190,10 @@ class Settings(BaseModel):
     retention_days: int = Field(0, ge=0, le=36_500)
     """A server removes debates that ended so many days ago, as `counterpoint db prune` does: [receipts
     stay](operations.md#retention). 0: none."""
+    retention_days_by_owner: Annotated[
+        dict[str, Annotated[int, Field(ge=0, le=36_500)]], BeforeValidator(parse_json)
+    ] = {}
+    """The same for single owners, in place of it. In the environment: as JSON."""
     http_stateless: bool | None = None
     """Whether [`serve --http`](http.md) keeps no sessions, so that any replica answers any request. Default: only on
     PostgreSQL."""

@@ -197,8 +197,8 @@ class Copy:
             summary = await self.journal.read_summary(debate_id)
             self.result.copied_tombstones += await self.target.restore_tombstone(tombstone, summary)
         elif (head.seq, head.hash) != (tombstone.seq, tombstone.head):
-            text = f"it was deleted in the source at entry {tombstone.seq}, and is at entry {head.seq} in the target"
-            self.fail(debate_id, text)
+            places = f"at entry {tombstone.seq}, and is at entry {head.seq} in the target"
+            self.fail(debate_id, f"it was deleted in the source {places}: delete it there, too")
         else:
             await self.delete_in_target(tombstone)
 

@@ -1,10 +1,9 @@
 """Removes debates that ended long ago. Their receipts stay, and so do sums and judgments."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from server.debate.facts.errors import InvalidRequestError
 from server.engine.database.errors import (
     DebateNotFoundError,
     StorageUnavailableError,
@@ -15,8 +14,6 @@ from server.engine.debates import DebateManager
 from server.engine.queries import FINAL_STATUSES
 from server.upkeep.check import Problem
 from server.upkeep.deletion import finish_removal, remove_debate
-
-DEFAULT_OWNER = "default"
 
 HOOK_DAYS = 30
 """Hooks act on nothing that is older: the most that `max_age_hours` can be."""
@@ -40,26 +37,22 @@ async def prune_debates(
     days: int,
     *,
     actor: str,
-    owner: str = DEFAULT_OWNER,
+    owner: str | None = None,
+    other_than: Collection[str] = (),
     dry_run: bool = False,
     may_go_on: Callable[[], Awaitable[bool]] = go_on,
 ) -> PruneResult:
     """Remove the debates that ended, and to which nothing was added, for so many days. `dry_run`: only name them.
 
     One whose record is damaged is left as it is: it is evidence. So are those that somebody works on, or whose events
-    hooks have not dealt with, and mirrors of debates that stay. `may_go_on`: asked before each.
+    hooks have not dealt with, and mirrors of debates that stay. `owner`: only debates of this one; None: of all but
+    `other_than`. `may_go_on`: asked before each.
 
-    Raises:
-        InvalidRequestError: there is no such owner.
-        StorageUnavailableError: the database cannot be used.
+    Raises StorageUnavailableError: the database cannot be used.
     """
-    if owner != DEFAULT_OWNER:
-        raise InvalidRequestError(
-            f"There is no owner {owner[:60]!r}: all debates belong to {DEFAULT_OWNER!r}."
-        )
     result = PruneResult()
     pruning = Pruning(manager, days, actor, result)
-    for debate_id in await pruning.find_old():
+    for debate_id in await pruning.find_old(owner, other_than):
         if debate_id in result.debate_ids:  # a mirror, which went with its debate
             continue
         if not await may_go_on():
@@ -90,12 +83,15 @@ class Pruning:
     position: int | None = None  # that all hooks have reached; None without hooks
     holders: dict[str, str] = field(default_factory=dict)
 
-    async def find_old(self) -> list[str]:
+    async def find_old(self, owner: str | None, other_than: Collection[str]) -> list[str]:
         """The debates that ended so long ago, oldest first."""
         journal, now = self.manager.store.journal, self.manager.clock()
         before = format_time(now - timedelta(days=self.days))
         with translate_storage_errors():
-            found = await journal.find_unchanged(FINAL_STATUSES, before)
+            found = await journal.find_unchanged(FINAL_STATUSES, before, owner=owner)
+            if other_than:
+                owners = await journal.find_owners(found)
+                found = [debate_id for debate_id in found if owners.get(debate_id) not in other_than]
             for_good = format_time(now - timedelta(days=max(self.days, HOOK_DAYS)))
             self.recent = {*found} - {*await journal.find_unchanged(FINAL_STATUSES, for_good)}
             readers = await journal.outbox.find_readers()

@@ -15,6 +15,7 @@ from server.upkeep.retention import DELAY, LEASE, Retention
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
 from tests.support.polling import wait_before_next_poll
+from tests.support.raw_sql import run_raw
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N27")]
 
@@ -80,6 +81,18 @@ async def test_it_ends_as_soon_as_it_may_not_go_on(database: str) -> None:
         result = await prune_debates(manager, 9, actor="test", may_go_on=may_go_on)
         assert result.debate_ids == [first]
         assert await manager.store.journal.find_all_streams() == [second]
+
+
+async def test_owners_have_days_of_their_own(database: str) -> None:
+    mine, alice, bob, eve = await make_old(database, 4)
+    for debate_id, owner in ((alice, "alice"), (bob, "bob"), (eve, "eve")):
+        run_raw(database, "update stream set owner = ? where name = ?", owner, debate_id)
+    async with open_engine(database) as manager:
+        left = manager.store.journal.find_all_streams
+        await Retention(manager, 0, {"alice": 9}).prune()
+        assert await left() == [mine, bob, eve]
+        await Retention(manager, 9, {"bob": 0, "eve": 30}).prune()
+        assert await left() == [bob, eve]
 
 
 async def test_what_cannot_be_removed_is_said_and_the_server_goes_on(

@@ -17,7 +17,7 @@ from server.startup import open_journal, upgrade_database
 from server.upkeep.backup import back_up
 from server.upkeep.check import Problem, check_database, require_database
 from server.upkeep.copy import CopyResult, copy_debates
-from server.upkeep.prune import DEFAULT_OWNER, prune_debates
+from server.upkeep.prune import prune_debates
 from storage.addresses import find_name
 
 
@@ -120,11 +120,11 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
     type=click.IntRange(0, 36_500),
     help="Debates that ended before so many days.",
 )
-@click.option("--owner", metavar="O", default=DEFAULT_OWNER, help="Only debates of this owner.")
+@click.option("--owner", metavar="O", default=None, help="Only debates of this owner.")
 @click.option("--dry-run", is_flag=True, help="Only name them.")
 @session.json_option
 @click.pass_obj
-def prune(settings: Settings, days: int, owner: str, dry_run: bool, as_json: bool) -> None:
+def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_json: bool) -> None:
     """Remove debates that ended long ago. What is left of each is its receipt: `counterpoint receipt ID`.
 
     Debates that have not ended stay, those that hooks still need, sums and judgments. Exit code 1 if one could not be
