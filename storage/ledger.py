@@ -7,7 +7,7 @@ few numbers that can be summed without reading it. Methods with an `owner` tell 
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from storage import LOCAL_OWNER
@@ -29,6 +29,8 @@ class LedgerRow:
     right: int = 0
     percent: int | None = None  # belief in the side held likeliest; None where there is none
     likeliest_right: int = 0
+    credit: int = 1  # 2: the vote was right, 0: wrong, 1: there was none, or its readings differ
+    topics: Sequence[str] = ()  # each once; never ""
     stream: str = NO_STREAM
     owner: str = LOCAL_OWNER  # of a row that is written: what `change_judgments`, or the stream, says
 
@@ -49,6 +51,29 @@ class BeliefSums(NamedTuple):
     percent: int
     right: int
     number: int
+
+
+class AnswerSums(NamedTuple):
+    """What the rows of a judge about a topic come to; "" is the topic of all its rows."""
+
+    judge: str
+    topic: str
+    items: int
+    credit: int  # 0 to twice the items
+    told: int  # items with a belief
+    percents: int  # the sum of these beliefs
+    likeliest_right: int  # how often the side held likeliest was right
+
+
+class PairSums(NamedTuple):
+    """How often two judges of the same items were not right: the first, the second, both. `one` < `other`."""
+
+    one: str
+    other: str
+    items: int
+    one_missed: int
+    other_missed: int
+    both_missed: int
 
 
 class Ledger(Protocol):
@@ -75,6 +100,17 @@ class Ledger(Protocol):
     async def sum_beliefs(self, *, owner: str | None = None) -> tuple[int, list[BeliefSums]]:
         """(items with a belief, the sums by judge and percentage)."""
 
+    async def sum_answers(
+        self, judges: Collection[str], topic: str, *, owner: str | None = None
+    ) -> list[AnswerSums]:
+        """What these judges have been worth in all, and about this topic, as far as they have rows, by name."""
+
+    async def sum_pairs(self, judges: Collection[str], *, owner: str | None = None) -> list[PairSums]:
+        """What each two of these judges missed, as far as they judged the same items, by name."""
+
+    async def count_items(self, judges: Collection[str], most: int, *, owner: str | None = None) -> int:
+        """How many different items these judges judged; `most` where there are as many or more."""
+
 
 def encode_judgments(rows: Sequence[LedgerRow]) -> str:
     """The rows of a stream as JSON. Raises ValueError for invalid JSON or Unicode."""
@@ -84,7 +120,8 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
                 row.item,
                 row.judge,
                 encode_json(dict(row.body)).decode(),
-                *(row.asked, row.consistent, row.right, row.percent, row.likeliest_right),
+                *(row.asked, row.consistent, row.right, row.percent, row.likeliest_right, row.credit),
+                json.dumps(list(row.topics)),
             ]
             for row in rows
         ]
@@ -92,8 +129,8 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
 
 
 def parse_judgment(row: Sequence[Any]) -> LedgerRow:
-    """`row`: owner, stream, item, judge, body, asked, consistent, right, percent, whether the likeliest was right."""
-    owner, stream, item, judge, body, asked, consistent, right, percent, likeliest_right = row
-    return LedgerRow(
-        item, judge, json.loads(body), asked, consistent, right, percent, likeliest_right, stream, owner
-    )
+    """`row`: owner, stream, item, judge, body, then the numbers and topics in the order of `LedgerRow`."""
+    owner, stream, item, judge, body, *numbers = row[:-1]
+    topics = tuple(json.loads(row[-1]))
+    known = LedgerRow(item, judge, json.loads(body), *numbers)
+    return replace(known, topics=topics, stream=stream, owner=owner)

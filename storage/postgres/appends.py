@@ -100,25 +100,29 @@ cross join moved_position
 
 DELETE_JUDGMENTS = "delete from judgment where stream = $1"
 
+# Rows are replaced by deletion: an update would have to correct the sums of two rows at once.
+DELETE_REPLACED = """
+delete from judgment using unnest($3::text[], $4::text[]) as given (item, judge)
+where owner = $1 and stream = $2 and judgment.item = given.item and judgment.judge = given.judge
+"""
+
 # Whoever adds rows holds the position until the commit.
 ADD_JUDGMENTS = """
 with moved as (
     update counter set value = value + cardinality($2::text[]) where name = 'ledger' returning value
 )
 insert into judgment
-    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, owner)
+    (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner)
 select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.body, given.asked,
-    given.consistent, given.correct, given.percent, given.likeliest_right, $10
+    given.consistent, given.correct, given.percent, given.likeliest_right, given.credit, given.topics, $12
 from unnest(
-    $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[]
-) with ordinality
-    as given (item, judge, body, asked, consistent, correct, percent, likeliest_right, nth)
+    $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
+    $10::bigint[], $11::text[]
+) with ordinality as given
+    (item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, nth)
 cross join moved
-on conflict (owner, stream, item, judge) do update set number = excluded.number, body = excluded.body,
-    asked = excluded.asked, consistent = excluded.consistent, correct = excluded.correct,
-    percent = excluded.percent, likeliest_right = excluded.likeliest_right
 """
-JUDGMENT_COLUMNS = 8
+JUDGMENT_COLUMNS = 10
 
 
 def cut_word(word: str) -> str:
@@ -146,8 +150,11 @@ async def replace_judgments(session: Session, stream: str, judgments: str, owner
 
 
 async def add_judgments(session: Session, stream: str, judgments: str, owner: str) -> None:
+    """They take the places of those of the same judges."""
     if rows := json.loads(judgments):
-        await session.fetch(ADD_JUDGMENTS, stream, *transpose(rows, JUDGMENT_COLUMNS), owner)
+        columns = transpose(rows, JUDGMENT_COLUMNS)
+        await session.fetch(DELETE_REPLACED, owner, stream, *columns[:2])
+        await session.fetch(ADD_JUDGMENTS, stream, *columns, owner)
 
 
 def has_judgments(batch: Batch) -> bool:

@@ -1,31 +1,147 @@
 """The ledger in PostgreSQL."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from storage import LOCAL_OWNER
-from storage.ledger import NO_STREAM, BeliefSums, JudgeSums, LedgerRow, encode_judgments, parse_judgment
+from storage.ledger import (
+    NO_STREAM,
+    AnswerSums,
+    BeliefSums,
+    JudgeSums,
+    LedgerRow,
+    PairSums,
+    encode_judgments,
+    parse_judgment,
+)
 from storage.postgres.appends import add_judgments
 from storage.postgres.pool import Database, Session
 
-JUDGMENT_COLUMNS = "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right"
+_SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
+_MISSED = ("items", "one_missed", "other_missed", "both_missed")
+
+
+def _add_up(table: str, names: Sequence[str]) -> str:
+    return ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in names)
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(f"{name} bigint not null" for name in names)
+
+
+_MET = """
+    (other.owner, other.stream, other.item) = (given.owner, given.stream, given.item)
+    and (other.number < given.number or (sign < 0 and other.number <> given.number))
+"""
+
+CREATE_LEDGER_SUMS = f"""
+-- `credit`: 2 for a vote that was right, 0 for a wrong one, 1 for none. `topics`: a list as JSON.
+alter table judgment add column credit bigint not null default 1, add column topics text not null default '[]';
+update judgment set credit = (
+    select case
+        when count(distinct reading ->> 'choice') > 1 or max(reading ->> 'choice') = '' then 1
+        when max(reading ->> 'choice') = body::json ->> 'gold' then 2
+        else 0
+    end
+    from json_array_elements(body::json -> 'readings') as reading
+);
+drop index judgment_by_judge;
+create index judgment_by_judge on judgment (owner, judge, stream, item);
+drop index judgment_by_belief;
+
+-- What the rows of a judge come to, by topic; the sums of all have the topic ''.
+create table answer_sum (
+    owner text collate "C" not null, judge text collate "C" not null, topic text collate "C" not null,
+    {_columns(_SUMMED)}, primary key (owner, judge, topic)
+) with (fillfactor = 50);
+create table pair_sum (
+    owner text collate "C" not null, one text collate "C" not null, other text collate "C" not null,
+    {_columns(_MISSED)}, primary key (owner, one, other)
+) with (fillfactor = 50);
+create table belief_sum (
+    owner text collate "C" not null, judge text collate "C" not null, percent bigint not null,
+    {_columns(("correct", "number"))}, primary key (owner, judge, percent)
+) with (fillfactor = 50);
+-- The items with a belief.
+create table belief_item (owner text collate "C" primary key, number bigint not null) with (fillfactor = 50);
+
+-- A row that is added meets those that are older, one that goes those that are still there: two rows of an item meet
+-- once. Whoever changes the sums holds the position of the ledger.
+create function count_judgment(given counterpoint.judgment, sign bigint) returns void language plpgsql as $$
+begin
+    perform value from counterpoint.counter where name = 'ledger' for update;
+    insert into counterpoint.answer_sum (owner, judge, topic, {", ".join(_SUMMED)})
+    select given.owner, given.judge, topic, sign, sign * given.credit, sign * (given.percent is not null)::int,
+        sign * coalesce(given.percent, 0), sign * given.likeliest_right, sign * given.asked, sign * given.consistent,
+        sign * given.correct
+    from (select '' as topic union all select json_array_elements_text(given.topics::json)) as named
+    on conflict (owner, judge, topic) do update set {_add_up("answer_sum", _SUMMED)};
+
+    if given.percent is not null then
+        insert into counterpoint.belief_sum (owner, judge, percent, correct, number)
+        values (given.owner, given.judge, given.percent, sign * given.likeliest_right, sign)
+        on conflict (owner, judge, percent) do update set {_add_up("belief_sum", ("correct", "number"))};
+
+        insert into counterpoint.belief_item as item (owner, number)
+        select given.owner, sign where not exists (
+            select 1 from counterpoint.judgment as other where {_MET} and other.percent is not null
+        )
+        on conflict (owner) do update set number = item.number + excluded.number;
+    end if;
+
+    insert into counterpoint.pair_sum (owner, one, other, {", ".join(_MISSED)})
+    select given.owner, least(other.judge, given.judge), greatest(other.judge, given.judge), sign,
+        sign * (case when other.judge < given.judge then other.credit else given.credit end < 2)::int,
+        sign * (case when other.judge < given.judge then given.credit else other.credit end < 2)::int,
+        sign * (other.credit < 2 and given.credit < 2)::int
+    from counterpoint.judgment as other where {_MET}
+    on conflict (owner, one, other) do update set {_add_up("pair_sum", _MISSED)};
+end $$;
+create function add_judgment() returns trigger language plpgsql as
+$$ begin perform counterpoint.count_judgment(new, 1); return null; end $$;
+create function remove_judgment() returns trigger language plpgsql as
+$$ begin perform counterpoint.count_judgment(old, -1); return old; end $$;
+select count_judgment(judgment, 1) from judgment order by number;
+create trigger judgment_added after insert on judgment for each row execute function add_judgment();
+create trigger judgment_removed before delete on judgment for each row execute function remove_judgment();
+"""
+
+JUDGMENT_COLUMNS = (
+    "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics"
+)
 
 SELECT_JUDGMENTS = f"select {JUDGMENT_COLUMNS} from judgment"
 
 LOCK_LEDGER = "select value from counter where name = 'ledger' for update"
 
 SUM_JUDGES = """
-select judge, sum(asked)::bigint, sum(consistent)::bigint, sum(correct)::bigint from judgment
-where {own} and judge = any($2::text[]) group by judge order by judge
+select judge, sum(asked)::bigint, sum(consistent)::bigint, sum(correct)::bigint from answer_sum
+where {own} and judge = any($2::text[]) and topic = '' and items > 0 group by judge order by judge
 """
 
 SUM_BELIEFS = """
-select judge, percent, sum(likeliest_right)::bigint, count(*) from judgment
-where {own} and percent is not null group by judge, percent order by judge, percent
+select judge, percent, sum(correct)::bigint, sum(number)::bigint from belief_sum
+where {own} and number > 0 group by judge, percent order by judge, percent
+"""
+
+COUNT_BELIEVED = "select coalesce(sum(number), 0)::bigint from belief_item where {own}"
+
+SUM_ANSWERS = """
+select judge, topic, sum(items)::bigint, sum(credit)::bigint, sum(told)::bigint, sum(percents)::bigint,
+    sum(likeliest_right)::bigint
+from answer_sum where {own} and judge = any($2::text[]) and topic in ('', $3) and items > 0
+group by judge, topic order by judge, topic
+"""
+
+SUM_PAIRS = """
+select one, other, sum(items)::bigint, sum(one_missed)::bigint, sum(other_missed)::bigint, sum(both_missed)::bigint
+from pair_sum where {own} and one = any($2::text[]) and other = any($2::text[]) and items > 0
+group by one, other order by one, other
 """
 
 COUNT_ITEMS = """
 select count(*) from (
-    select distinct owner, stream, item from judgment where {own} and percent is not null
+    select distinct owner, stream, item from judgment where {own} and judge = any($2::text[]) limit $3
 ) as item
 """
 
@@ -55,13 +171,29 @@ class PostgresLedger:
         return int(position)
 
     async def sum_judges(self, judges: Collection[str], *, owner: str | None = None) -> list[JudgeSums]:
-        sql = SUM_JUDGES.format(own=narrow(owner))
-        return [JudgeSums(*row) for row in await self._db.fetch(sql, owner, sorted(judges))]
+        return [JudgeSums(*row) for row in await self._sum(SUM_JUDGES, owner, judges)]
 
     async def sum_beliefs(self, *, owner: str | None = None) -> tuple[int, list[BeliefSums]]:
-        [(items,)] = await self._db.fetch(COUNT_ITEMS.format(own=narrow(owner)), owner)
+        [(items,)] = await self._db.fetch(COUNT_BELIEVED.format(own=narrow(owner)), owner)
         sums = await self._db.fetch(SUM_BELIEFS.format(own=narrow(owner)), owner)
         return items, [BeliefSums(*row) for row in sums]
+
+    async def sum_answers(
+        self, judges: Collection[str], topic: str, *, owner: str | None = None
+    ) -> list[AnswerSums]:
+        return [AnswerSums(*row) for row in await self._sum(SUM_ANSWERS, owner, judges, topic)]
+
+    async def sum_pairs(self, judges: Collection[str], *, owner: str | None = None) -> list[PairSums]:
+        return [PairSums(*row) for row in await self._sum(SUM_PAIRS, owner, judges)]
+
+    async def count_items(self, judges: Collection[str], most: int, *, owner: str | None = None) -> int:
+        [(items,)] = await self._sum(COUNT_ITEMS, owner, judges, most)
+        return int(items)
+
+    async def _sum(
+        self, sql: str, owner: str | None, judges: Collection[str], *values: str | int
+    ) -> list[tuple[Any, ...]]:
+        return await self._db.fetch(sql.format(own=narrow(owner)), owner, sorted(judges), *values)
 
 
 def narrow(owner: str | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from storage.journal import StorageError
 from storage.migrations import Migration, find_missing
 from storage.postgres.cache import CREATE_CACHE
+from storage.postgres.ledger import CREATE_LEDGER_SUMS
 from storage.postgres.pool import SCHEMA, Database, Session
 
 MIN_SERVER_VERSION = 150_000  # as `server_version_num` has it
@@ -152,6 +153,7 @@ create index outbox_by_stream on outbox (stream);
 MIGRATIONS: Sequence[Migration] = (
     Migration(1, "initial", (INITIAL,)),
     Migration(2, "cache", (CREATE_CACHE,)),
+    Migration(3, "ledger_sums", (CREATE_LEDGER_SUMS,)),
 )
 
 CREATE_MIGRATION_TABLE = """

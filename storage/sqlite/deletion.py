@@ -9,7 +9,7 @@ from storage.chain import Head, encode_tombstone, parse_tombstone
 from storage.deletion import Tombstone
 from storage.journal import StreamSummary
 from storage.sqlite.database import Database
-from storage.sqlite.ledger import UPSERT_JUDGMENTS
+from storage.sqlite.ledger import write_judgments
 from storage.summaries import encode_summary, encode_words
 
 FIND_TOMBSTONE = "select entry from journal where stream = ? and seq = 0"
@@ -109,7 +109,7 @@ class SqliteDeletion:
                 return False
             await write_tombstone(db, tombstone)
             await db.execute_fetchall(ADD_SPENDING, [stream, spending, tombstone.owner])
-            await db.execute_fetchall(UPSERT_JUDGMENTS, [tombstone.owner, stream, judgments or "[]"])
+            await write_judgments(db, tombstone.owner, stream, judgments or "[]")
             return True
 
 

@@ -2,9 +2,21 @@
 
 import json
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import aiosqlite
 
 from storage import LOCAL_OWNER
-from storage.ledger import NO_STREAM, BeliefSums, JudgeSums, LedgerRow, encode_judgments, parse_judgment
+from storage.ledger import (
+    NO_STREAM,
+    AnswerSums,
+    BeliefSums,
+    JudgeSums,
+    LedgerRow,
+    PairSums,
+    encode_judgments,
+    parse_judgment,
+)
 from storage.sqlite.database import Database
 
 CREATE_LEDGER = (
@@ -62,8 +74,108 @@ GIVE_LEDGER_OWNERS = (
     "create index judgment_by_item on judgment (owner, stream, item) where percent is not null",
 )
 
-_COLUMNS = "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right"
-_VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(8))
+_SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
+_MISSED = ("items", "one_missed", "other_missed", "both_missed")
+
+
+def _add_up(names: Sequence[str]) -> str:
+    return ", ".join(f"{name} = {name} + excluded.{name}" for name in names)
+
+
+def _count(row: str, sign: str, others: str) -> str:
+    """Statements of a trigger that add a row to the sums, or take it out. `others`: of the rows it meets, which."""
+    met = f"(other.owner, other.stream, other.item) = ({row}.owner, {row}.stream, {row}.item) and {others}"
+    return f"""
+    insert into answer_sum (owner, judge, topic, {", ".join(_SUMMED)})
+    select {row}.owner, {row}.judge, topic.value, {sign}1, {sign}{row}.credit, {sign}({row}.percent is not null),
+        {sign}coalesce({row}.percent, 0), {sign}{row}.likeliest_right, {sign}{row}.asked,
+        {sign}{row}.consistent, {sign}{row}.correct
+    from (select '' as value union all select value from json_each({row}.topics)) as topic where true
+    on conflict (owner, judge, topic) do update set {_add_up(_SUMMED)};
+
+    insert into belief_sum (owner, judge, percent, correct, number)
+    select {row}.owner, {row}.judge, {row}.percent, {sign}{row}.likeliest_right, {sign}1 where {row}.percent is not null
+    on conflict (owner, judge, percent) do update set {_add_up(("correct", "number"))};
+
+    insert into belief_item (owner, number)
+    select {row}.owner, {sign}1
+    where {row}.percent is not null and not exists (
+        select 1 from judgment as other where {met} and other.percent is not null
+    )
+    on conflict (owner) do update set number = number + excluded.number;
+
+    insert into pair_sum (owner, one, other, {", ".join(_MISSED)})
+    select {row}.owner, min(other.judge, {row}.judge), max(other.judge, {row}.judge), {sign}1,
+        {sign}(case when other.judge < {row}.judge then other.credit else {row}.credit end < 2),
+        {sign}(case when other.judge < {row}.judge then {row}.credit else other.credit end < 2),
+        {sign}(other.credit < 2 and {row}.credit < 2)
+    from judgment as other where {met}
+    on conflict (owner, one, other) do update set {_add_up(_MISSED)};
+    """
+
+
+CREATE_LEDGER_SUMS = (
+    "alter table judgment rename to judgment_before",
+    *(f"drop index judgment_by_{name}" for name in ("owner", "stream", "judge", "belief", "item")),
+    GIVE_LEDGER_OWNERS[1].replace(
+        "likeliest_right integer not null,",
+        # `credit`: 2 for a vote that was right, 0 for a wrong one, 1 for none. `topics`: a list as JSON.
+        "likeliest_right integer not null, credit integer not null default 1, topics text not null default '[]',",
+    ),
+    "create index judgment_by_owner on judgment (owner)",
+    "create index judgment_by_stream on judgment (stream)",
+    "create index judgment_by_judge on judgment (owner, judge, stream, item)",
+    # The sums of all rows of a judge have the topic ''.
+    f"""
+    create table answer_sum (
+        owner text not null, judge text not null, topic text not null,
+        {", ".join(f"{name} integer not null" for name in _SUMMED)}, primary key (owner, judge, topic)
+    ) strict, without rowid
+    """,
+    f"""
+    create table pair_sum (
+        owner text not null, one text not null, other text not null,
+        {", ".join(f"{name} integer not null" for name in _MISSED)}, primary key (owner, one, other)
+    ) strict, without rowid
+    """,
+    """
+    create table belief_sum (
+        owner text not null, judge text not null, percent integer not null, correct integer not null,
+        number integer not null, primary key (owner, judge, percent)
+    ) strict, without rowid
+    """,
+    # The items with a belief.
+    "create table belief_item (owner text primary key, number integer not null) strict, without rowid",
+    # A row meets those that are older, so that two rows of an item meet once.
+    f"""
+    create trigger judgment_added after insert on judgment
+    begin {_count("new", "", "other.number < new.number")} end
+    """,
+    f"""
+    create trigger judgment_removed after delete on judgment
+    begin {_count("old", "-", "other.number <> old.number")} end
+    """,
+    """
+    insert into judgment
+    select number, owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right,
+        (
+            select case
+                when count(distinct json_extract(value, '$.choice')) > 1 then 1
+                when max(json_extract(value, '$.choice')) = '' then 1
+                else 2 * (max(json_extract(value, '$.choice')) = json_extract(body, '$.gold'))
+            end
+            from json_each(body, '$.readings')
+        ),
+        '[]'
+    from judgment_before order by number
+    """,
+    "drop table judgment_before",
+)
+
+_COLUMNS = (
+    "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics"
+)
+_VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(10))
 
 REPLACE_JUDGMENTS = f"""
     delete from judgment where stream = {{stream}} and {{rows}} is not null;
@@ -72,24 +184,55 @@ REPLACE_JUDGMENTS = f"""
 """
 """For a trigger. `owner`, `stream`, `rows`: expressions; null keeps what is there."""
 
-UPSERT_JUDGMENTS = f"insert or replace into judgment ({_COLUMNS}) select ?1, ?2, {_VALUES} from json_each(?3)"
+# A replaced row is deleted first: SQLite runs no trigger for those that `insert or replace` deletes.
+DELETE_JUDGMENTS = """
+delete from judgment where owner = ?1 and stream = ?2 and (item, judge) in (
+    select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?3)
+)
+"""
+
+INSERT_JUDGMENTS = f"insert into judgment ({_COLUMNS}) select ?1, ?2, {_VALUES} from json_each(?3)"
 
 SELECT_JUDGMENTS = f"select {_COLUMNS} from judgment"
 
-# With an owner the statements go through the rows of that owner in an index; without, through all.
+# With an owner the statements go through the sums of that owner; without, through all.
 SUM_JUDGES = """
-select judge, sum(asked), sum(consistent), sum(correct) from judgment
-where {own} and judge in (select value from json_each(?2)) group by judge order by judge
+select judge, sum(asked), sum(consistent), sum(correct) from answer_sum
+where {own} and judge in (select value from json_each(?2)) and topic = '' and items > 0
+group by judge order by judge
 """
 
 SUM_BELIEFS = """
-select judge, percent, sum(likeliest_right), count(*) from judgment
-where {own} and percent is not null group by judge, percent order by judge, percent
+select judge, percent, sum(correct), sum(number) from belief_sum
+where {own} and number > 0 group by judge, percent order by judge, percent
+"""
+
+COUNT_BELIEVED = "select coalesce(sum(number), 0) from belief_item where {own}"
+
+SUM_ANSWERS = """
+select judge, topic, sum(items), sum(credit), sum(told), sum(percents), sum(likeliest_right) from answer_sum
+where {own} and judge in (select value from json_each(?2)) and topic in ('', ?3) and items > 0
+group by judge, topic order by judge, topic
+"""
+
+SUM_PAIRS = """
+select one, other, sum(items), sum(one_missed), sum(other_missed), sum(both_missed) from pair_sum
+where {own} and one in (select value from json_each(?2)) and other in (select value from json_each(?2)) and items > 0
+group by one, other order by one, other
 """
 
 COUNT_ITEMS = """
-select count(*) from (select distinct owner, stream, item from judgment where {own} and percent is not null)
+select count(*) from (
+    select distinct owner, stream, item from judgment
+    where {own} and judge in (select value from json_each(?2)) limit ?3
+)
 """
+
+
+async def write_judgments(db: aiosqlite.Connection, owner: str, stream: str, rows: str) -> None:
+    """Add rows of a stream, as `encode_judgments` gives them; they take the places of those of the same judges."""
+    for statement in (DELETE_JUDGMENTS, INSERT_JUDGMENTS):
+        await db.execute_fetchall(statement, [owner, stream, rows])
 
 
 class SqliteLedger:
@@ -102,7 +245,7 @@ class SqliteLedger:
             sql = f"{SELECT_JUDGMENTS} where owner = ? and stream = ?"
             stored = await db.execute_fetchall(sql, [owner, NO_STREAM])
             written = encode_judgments(change(list(map(parse_judgment, stored))))
-            await db.execute_fetchall(UPSERT_JUDGMENTS, [owner, NO_STREAM, written])
+            await write_judgments(db, owner, NO_STREAM, written)
 
     async def read_judgments(self, *, owner: str | None = None) -> list[LedgerRow]:
         sql = f"{SELECT_JUDGMENTS} where {narrow(owner)} order by owner, stream, item, judge"
@@ -114,15 +257,30 @@ class SqliteLedger:
         return int(position)
 
     async def sum_judges(self, judges: Collection[str], *, owner: str | None = None) -> list[JudgeSums]:
-        sql = SUM_JUDGES.format(own=narrow(owner))
-        return [
-            JudgeSums(*row) for row in await self._db.reader.fetch_all(sql, owner, json.dumps(sorted(judges)))
-        ]
+        return [JudgeSums(*row) for row in await self._sum(SUM_JUDGES, owner, judges)]
 
     async def sum_beliefs(self, *, owner: str | None = None) -> tuple[int, list[BeliefSums]]:
-        [(items,)] = await self._db.reader.fetch_all(COUNT_ITEMS.format(own=narrow(owner)), owner)
+        [(items,)] = await self._db.reader.fetch_all(COUNT_BELIEVED.format(own=narrow(owner)), owner)
         sums = await self._db.reader.fetch_all(SUM_BELIEFS.format(own=narrow(owner)), owner)
         return items, [BeliefSums(*row) for row in sums]
+
+    async def sum_answers(
+        self, judges: Collection[str], topic: str, *, owner: str | None = None
+    ) -> list[AnswerSums]:
+        return [AnswerSums(*row) for row in await self._sum(SUM_ANSWERS, owner, judges, topic)]
+
+    async def sum_pairs(self, judges: Collection[str], *, owner: str | None = None) -> list[PairSums]:
+        return [PairSums(*row) for row in await self._sum(SUM_PAIRS, owner, judges)]
+
+    async def count_items(self, judges: Collection[str], most: int, *, owner: str | None = None) -> int:
+        [(items,)] = await self._sum(COUNT_ITEMS, owner, judges, most)
+        return int(items)
+
+    async def _sum(
+        self, sql: str, owner: str | None, judges: Collection[str], *values: str | float
+    ) -> list[tuple[Any, ...]]:
+        named = json.dumps(sorted(judges))
+        return await self._db.reader.fetch_all(sql.format(own=narrow(owner)), owner, named, *values)
 
 
 def narrow(owner: str | None) -> str:

@@ -6,7 +6,7 @@ from storage.migrations import Migration, find_missing
 from storage.sqlite.cache import CREATE_CACHE
 from storage.sqlite.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
-from storage.sqlite.ledger import CREATE_LEDGER, GIVE_LEDGER_OWNERS
+from storage.sqlite.ledger import CREATE_LEDGER, CREATE_LEDGER_SUMS, GIVE_LEDGER_OWNERS
 
 MIGRATIONS: Sequence[Migration] = (
     Migration(
@@ -167,6 +167,7 @@ MIGRATIONS: Sequence[Migration] = (
         ),
     ),
     Migration(8, "cache", CREATE_CACHE),
+    Migration(9, "ledger_sums", CREATE_LEDGER_SUMS),
 )
 
 CREATE_MIGRATION_TABLE = """

@@ -12,7 +12,7 @@ from storage.journal import Amount, StreamSummary
 from storage.ledger import parse_judgment
 from storage.sqlite.connection import ReadOnlyError
 from storage.sqlite.database import Database
-from storage.sqlite.ledger import SELECT_JUDGMENTS, UPSERT_JUDGMENTS
+from storage.sqlite.ledger import SELECT_JUDGMENTS, write_judgments
 from storage.sqlite.lists import narrow
 from storage.summaries import encode_summary, encode_words, parse_amount
 from storage.words import Tokenizer
@@ -96,7 +96,7 @@ class SqliteUpkeep:
                     add_words = "insert into words (rowid, text) values (?, ?)"
                     await db.execute_fetchall(add_words, [number, words])
                 await db.execute_fetchall("delete from judgment where stream = ?", [stream])
-                await db.execute_fetchall(UPSERT_JUDGMENTS, [owner, stream, judgments or "[]"])
+                await write_judgments(db, owner, stream, judgments or "[]")
                 before = await db.execute_fetchall("select day from spending where stream = ?", [stream])
                 await db.execute_fetchall("delete from spending where stream = ?", [stream])
                 rows = [

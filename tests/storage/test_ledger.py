@@ -1,25 +1,27 @@
 """Labelled judgments in the database: written once, with the entries they follow from, and summed without reading."""
 
-import sqlite3
+import json
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from storage.journal import ConflictError, StreamSummary
-from storage.ledger import BeliefSums, JudgeSums, LedgerRow
+from storage.journal import ConflictError, Journal, StreamSummary
+from storage.ledger import AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
 from storage.sqlite import SqliteJournal
+from storage.sqlite.migrations import MIGRATIONS
 from tests.contract.journal_helpers import append_entries, open_journal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21")]
+
+RELEASE_WITH_SUMS = next(one.release for one in MIGRATIONS if one.name == "ledger_sums")
 
 ONE = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1)
 TWO = LedgerRow("i1", "m2", {"gold": "a"}, asked=1, percent=90)
 THREE = LedgerRow("i2", "m1", {"gold": "b"}, asked=1, consistent=1)
 
 
-async def add(journal: SqliteJournal, *rows: LedgerRow) -> list[LedgerRow]:
+async def add(journal: Journal, *rows: LedgerRow) -> list[LedgerRow]:
     """Add rows as an import does, whatever is there. Returns what was."""
     seen: list[LedgerRow] = []
 
@@ -31,14 +33,14 @@ async def add(journal: SqliteJournal, *rows: LedgerRow) -> list[LedgerRow]:
     return seen
 
 
-async def test_an_empty_ledger_is_at_position_0(journal: SqliteJournal) -> None:
+async def test_an_empty_ledger_is_at_position_0(journal: Journal) -> None:
     assert await journal.read_ledger_position() == 0
     assert await journal.read_judgments() == []
     assert await journal.sum_judges(["m1"]) == []
     assert await journal.sum_beliefs() == (0, [])
 
 
-async def test_the_same_rows_again_add_nothing_and_others_replace_them(journal: SqliteJournal) -> None:
+async def test_the_same_rows_again_add_nothing_and_others_replace_them(journal: Journal) -> None:
     assert await add(journal, ONE, TWO) == []
     position = await journal.read_ledger_position()
     assert await add(journal, TWO, ONE) == [ONE, TWO]
@@ -49,7 +51,7 @@ async def test_the_same_rows_again_add_nothing_and_others_replace_them(journal: 
     assert await journal.read_judgments() == [ONE, changed, THREE]
 
 
-async def test_counts_are_summed_by_judge_and_by_belief(journal: SqliteJournal) -> None:
+async def test_counts_are_summed_by_judge_and_by_belief(journal: Journal) -> None:
     await add(journal, ONE, TWO, THREE)
     assert await journal.sum_judges(["m2", "m1", "unknown"]) == [
         JudgeSums("m1", 2, 2, 1),
@@ -58,7 +60,7 @@ async def test_counts_are_summed_by_judge_and_by_belief(journal: SqliteJournal) 
     assert await journal.sum_beliefs() == (1, [BeliefSums("m1", 90, 1, 1), BeliefSums("m2", 90, 0, 1)])
 
 
-async def test_rows_of_a_stream_are_written_with_its_entries_or_not_at_all(journal: SqliteJournal) -> None:
+async def test_rows_of_a_stream_are_written_with_its_entries_or_not_at_all(journal: Journal) -> None:
     summary = StreamSummary("s", "concluded", {}, judgments=[ONE])
     await append_entries(journal, "s", 0, {"n": 1}, summary=summary)
     assert [(row.stream, row.judge) for row in await journal.read_judgments()] == [("s", "m1")]
@@ -75,12 +77,12 @@ async def test_rows_of_a_stream_are_written_with_its_entries_or_not_at_all(journ
     assert await journal.read_judgments() == []
 
 
-async def test_imported_rows_and_those_of_streams_are_apart(journal: SqliteJournal) -> None:
+async def test_imported_rows_and_those_of_streams_are_apart(journal: Journal) -> None:
     await add(journal, ONE)
     await append_entries(journal, "s", 0, {}, summary=StreamSummary("s", "", {}, judgments=[ONE]))
     assert len(await journal.read_judgments()) == 2
     assert (await journal.read_summary("s")).judgments == [
-        LedgerRow("i1", "m1", {"gold": "a"}, 1, 1, 1, 90, 1, "s")
+        LedgerRow("i1", "m1", {"gold": "a"}, 1, 1, 1, 90, 1, stream="s")
     ]
     assert await journal.rewrite_summary("s", 1, StreamSummary("s", "", {}, judgments=[TWO]))
     assert [(row.stream, row.judge) for row in await journal.read_judgments()] == [("", "m1"), ("s", "m2")]
@@ -94,12 +96,124 @@ async def test_two_processes_add_rows_once(tmp_path: Path) -> None:
         assert await one.read_judgments() == [ONE, TWO]
 
 
-async def test_a_search_for_judges_reads_no_other_rows(tmp_path: Path) -> None:
-    async with open_journal(tmp_path / "a.db") as journal:
-        await add(journal, ONE)
-    with closing(sqlite3.connect(tmp_path / "a.db")) as raw:
-        plan = raw.execute(
-            "explain query plan select judge, sum(asked), sum(consistent), sum(correct) from judgment "
-            "where owner = 'local' and judge in (select value from json_each('[]')) group by judge"
-        ).fetchall()
-    assert any("judgment_by_judge" in row[-1] and "SEARCH" in row[-1] for row in plan)
+def vote(item: str, judge: str, credit: int, percent: int | None = None, *topics: str) -> LedgerRow:
+    right = int(credit == 2 and percent is not None)
+    return LedgerRow(
+        item,
+        judge,
+        {"gold": "a"},
+        asked=1,
+        percent=percent,
+        likeliest_right=right,
+        credit=credit,
+        topics=topics,
+    )
+
+
+async def test_answers_are_summed_by_topic_and_in_all(journal: Journal) -> None:
+    rows = vote("i1", "m1", 2, 90, "art"), vote("i2", "m1", 0, 70, "art", "law"), vote("i3", "m1", 1)
+    await add(journal, *rows, vote("i1", "m2", 2, None, "law"))
+    every = AnswerSums("m1", "", 3, 3, 2, 160, 1)
+    assert await journal.sum_answers(["m1", "nobody"], "") == [every]
+    assert await journal.sum_answers(["m1"], "art") == [every, AnswerSums("m1", "art", 2, 2, 2, 160, 1)]
+    assert await journal.sum_answers(["m2", "m1"], "law") == [
+        every,
+        AnswerSums("m1", "law", 1, 0, 1, 70, 0),
+        AnswerSums("m2", "", 1, 2, 0, 0, 0),
+        AnswerSums("m2", "law", 1, 2, 0, 0, 0),
+    ]
+    assert [row.topics for row in await journal.read_judgments()] == [
+        ("art",),
+        ("law",),
+        ("art", "law"),
+        (),
+    ]
+
+
+async def test_two_judges_of_an_item_are_a_pair_and_others_are_none(journal: Journal) -> None:
+    await add(journal, vote("i1", "b", 0), vote("i1", "a", 1), vote("i1", "c", 2))
+    await add(journal, vote("i2", "a", 2))
+    await add(journal, vote("i2", "b", 0), vote("i3", "c", 0))
+    pairs = [PairSums("a", "b", 2, 1, 2, 1), PairSums("a", "c", 1, 1, 0, 0), PairSums("b", "c", 1, 1, 0, 0)]
+    assert await journal.sum_pairs(["a", "b", "c", "d"]) == pairs
+    assert await journal.sum_pairs(["c", "a"]) == [pairs[1]]
+    assert await journal.sum_pairs(["c"]) == []
+
+
+async def test_items_are_counted_once_and_no_further_than_asked(journal: Journal) -> None:
+    await add(journal, vote("i1", "a", 0), vote("i1", "b", 1), vote("i2", "b", 2), vote("i3", "c", 2))
+    assert await journal.count_items(["a", "b"], 20) == 2
+    assert await journal.count_items(["a", "b", "c"], 2) == 2
+    assert await journal.count_items(["nobody"], 20) == 0
+
+
+async def read_sums(journal: Journal, *judges: str) -> tuple[object, ...]:
+    answers = [await journal.sum_answers(judges, topic) for topic in ("", "art")]
+    return (
+        answers,
+        await journal.sum_pairs(judges),
+        await journal.sum_judges(judges),
+        await journal.sum_beliefs(),
+    )
+
+
+async def test_sums_follow_every_change_of_the_rows(journal: Journal, tmp_path: Path) -> None:
+    """Whatever was replaced or removed, they are those of a ledger that never had it."""
+    first = [vote("i1", "a", 0, 80, "art"), vote("i1", "b", 0, 60), vote("i1", "c", 2, 55, "art")]
+    await add(journal, *first)
+    await append_entries(journal, "s", 0, {}, summary=StreamSummary("s", "", {}, judgments=first))
+    await append_entries(journal, "t", 0, {}, summary=StreamSummary("t", "", {}, judgments=first))
+    await add(journal, vote("i1", "a", 2, 90), vote("i1", "b", 1, None, "art"))
+    last = [vote("i1", "b", 2, 70, "art"), vote("i1", "a", 2)]
+    await append_entries(journal, "s", 1, {}, summary=StreamSummary("s", "", {}, judgments=last))
+    await journal.delete("t", at="2026-01-01T00:00:00.000Z", actor="a")
+
+    async with open_journal(tmp_path / "fresh.db") as fresh:
+        await add(
+            fresh, vote("i1", "c", 2, 55, "art"), vote("i1", "a", 2, 90), vote("i1", "b", 1, None, "art")
+        )
+        await append_entries(fresh, "s", 0, {}, summary=StreamSummary("s", "", {}, judgments=last))
+        assert await read_sums(journal, "a", "b", "c") == await read_sums(fresh, "a", "b", "c")
+
+
+async def test_the_sums_of_an_owner_are_apart_from_those_of_others(journal: Journal) -> None:
+    rows = [vote("i1", "a", 2, 90, "art"), vote("i1", "b", 0)]
+    for owner in ("kim", "lee", "kim"):
+        await journal.change_judgments(lambda _stored: rows, owner=owner)
+    assert await journal.sum_answers(["a"], "", owner="kim") == [AnswerSums("a", "", 1, 2, 1, 90, 1)]
+    assert await journal.sum_answers(["a"], "art") == [
+        AnswerSums("a", "", 2, 4, 2, 180, 2),
+        AnswerSums("a", "art", 2, 4, 2, 180, 2),
+    ]
+    assert await journal.sum_pairs(["a", "b"], owner="lee") == [PairSums("a", "b", 1, 0, 1, 0)]
+    assert await journal.sum_pairs(["a", "b"]) == [PairSums("a", "b", 2, 0, 2, 0)]
+    assert [await journal.count_items(["a"], 20, owner=one) for one in ("kim", "ada", None)] == [1, 0, 2]
+    assert await journal.sum_beliefs(owner="kim") == (1, [BeliefSums("a", 90, 1, 1)])
+    assert (await journal.sum_beliefs())[0] == 2
+    assert await journal.sum_beliefs(owner="ada") == (0, [])
+    assert await journal.sum_judges(["a"], owner="lee") == [JudgeSums("a", 1, 0, 0)]
+
+
+async def test_rows_of_an_earlier_release_are_summed_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    earlier = [one for one in MIGRATIONS if one.release < RELEASE_WITH_SUMS]
+    bodies = [
+        ("i1", "a", "x", ["x", "x"]), ("i1", "b", "x", ["y", "y"]), ("i2", "a", "x", ["x", "y"]), ("i2", "b", "x", [""])
+    ]  # fmt: skip
+    before = await SqliteJournal.open(path, migrations=earlier)
+    try:
+        for item, judge, gold, choices in bodies:
+            body = json.dumps({"gold": gold, "readings": [{"choice": choice} for choice in choices]})
+            await before._db.writer.fetch_all(
+                "insert into judgment (stream, item, judge, body, asked, consistent, correct, percent, "
+                "likeliest_right) values ('', ?, ?, ?, 1, 1, 1, 90, 0)",
+                *(item, judge, body),
+            )
+    finally:
+        await before.close()
+    async with open_journal(path) as journal:
+        rows = {(row.item, row.judge): row.credit for row in await journal.read_judgments()}
+        assert rows == {("i1", "a"): 2, ("i1", "b"): 0, ("i2", "a"): 1, ("i2", "b"): 1}
+        assert await journal.sum_answers(["a"], "") == [AnswerSums("a", "", 2, 3, 2, 180, 0)]
+        assert await journal.sum_pairs(["a", "b"]) == [PairSums("a", "b", 2, 1, 2, 1)]
+        assert (await journal.sum_beliefs())[0] == 2

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import product
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from storage.journal import Amount, Entry, OpeningKey, Reservation, StreamSummary
+from storage.ledger import LedgerRow
 from storage.outbox import OutboxItem
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import AT, append_entries, open_journal
@@ -21,6 +23,7 @@ Use = Callable[[SqliteJournal], Awaitable[None]]
 DAY = "2026-03-01"
 SMALL = (
     "json_each",
+    "sqlite_sequence",
     "lease",
     "outbox",
     "reader",
@@ -112,7 +115,19 @@ async def use_outbox(journal: SqliteJournal) -> None:
     await journal.outbox.delete_overdue(50)
 
 
-@pytest.mark.parametrize("use", [use_lists, use_sums, use_appends, use_outbox])
+async def use_ledger(journal: SqliteJournal) -> None:
+    await journal.read_ledger_position(owner="local")
+    await journal.sum_judges(["m1", "m2"], owner="local")
+    await journal.sum_answers(["m1", "m2"], "law", owner="local")
+    await journal.sum_pairs(["m1", "m2"], owner="local")
+    await journal.count_items(["m1", "m2"], 20, owner="local")
+    row = LedgerRow("i1", "m1", {}, percent=90)
+    heading = StreamSummary("t", "running", {}, "cats", judgments=[row, replace(row, judge="m2")])
+    await append_entries(journal, "judged", 0, {}, summary=heading)
+    await append_entries(journal, "judged", 1, {}, summary=heading)
+
+
+@pytest.mark.parametrize("use", [use_lists, use_sums, use_appends, use_outbox, use_ledger])
 async def test_no_statement_goes_through_a_whole_table(tmp_path: Path, use: Use) -> None:
     async with open_journal(tmp_path / "a.db") as journal:
         for number in range(3):
