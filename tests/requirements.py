@@ -243,6 +243,7 @@ BUILT: dict[str, str] = {
         "a judge ledger: outcomes recorded later, weights and calibration learnt from them, labelled "
         "judgments imported"
     ),
+    "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
     "D20": ("batch loading of ratings and statistics: a debate of any size needs a fixed number of queries"),
     "N23": (
         "model servers on this machine (Ollama, LM Studio, llama.cpp, vLLM) are found and offered; context "
@@ -305,6 +306,4 @@ PARTLY: dict[str, str] = {
 }
 """What of it works, and what is missing."""
 
-PLANNED: dict[str, str] = {
-    "D17": ("team selection by rating, calibration and diversity of the set, by topic, seeded and recorded"),
-}
+PLANNED: dict[str, str] = {}

@@ -251,6 +251,7 @@ LIBRARIES: dict[str, str] = {
     "engine.driver": "anyio",
     "engine.debates": "anyio",
     "engine.receipts": "anyio",
+    "engine.setups": "anyio",
     "engine.queries": "pydantic",
     "engine.recovery": "anyio",
     "engine.transfer": "pydantic",
@@ -286,8 +287,9 @@ LIBRARIES: dict[str, str] = {
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/engine": 13,
+    "server/debate/commands": 13,  # one a part of a request
     "server/debate": 13,  # the rooms of the core
-    "server/debate/facts": 13,  # one for each kind of facts
+    "server/debate/facts": 14,  # one for each kind of facts
     "storage/postgres": 13,  # one for each part of the contract
     "storage/sqlite": 13,  # likewise
     "storage": 15,  # what the databases have in common

@@ -6,7 +6,6 @@ next follows from its entries, and any process can continue it.
 """
 
 import os
-import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
@@ -16,7 +15,6 @@ from functools import partial
 from typing import Self
 
 import anyio
-from anyio import to_thread
 
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
@@ -33,11 +31,12 @@ from server.debate.rules.decide import next_round
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
+from server.engine.database.ledger import find_team
 from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
-from server.engine.setups import SetupCheck
+from server.engine.setups import SetupCheck, plan_setup
 from server.models.client import DEFAULT_TERMS, NOBODY, ClientTerms, Guest
 from server.models.model_servers import choose_models
 from server.models.prices import PriceTable
@@ -160,11 +159,10 @@ class DebateManager:
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
         await self._take_turn()
-        models = request.models or await self._choose_models([debater.model for debater in request.debaters])
-        seed = secrets.randbelow(2**31 - 1) + 1
-        build = partial(self._open, request, models=models, seed=seed)
-        is_slow = request.options.output_schema is not None  # some patterns take half a second to compile
-        setup = await to_thread.run_sync(build) if is_slow else build()
+        find = partial(
+            find_team, ledger=self.store.journal, owner=self.store.owner, find_price=self._find_price
+        )
+        setup = await plan_setup(request, self._open, self._choose_models, find)
         asked = repeats.build_asked(joins, start=request)
         return await self._create(setup, (), actor, code, asked, guest, LOCAL_OWNER, hold=hold)
 

@@ -35,8 +35,9 @@ SMALL = (
 )
 """What holds only what goes on now, or what was passed."""
 
-SORTING = ("name in", "position > ", "outbox", "where stream = ")
-"""Statements that may sort: the streams that were given, the entries that are new, queues, the rows of one stream."""
+SORTING = ("select distinct owner, stream, item", "name in", "position > ", "outbox", "where stream = ")
+"""Statements that may sort: twenty items, the streams that were given, the entries that are new, queues, the rows of
+one stream."""
 
 LAZY = ("words VIRTUAL TABLE INDEX",)
 """Read row by row in the order that is wanted, up to the limit."""

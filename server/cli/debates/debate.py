@@ -56,6 +56,9 @@ OPTIONS_WHEN_CONTINUING = {
 }
 """Those about the run and its output, and the limits and models that can be changed while a debate runs."""
 
+TEAM_OPTIONS = {"candidates": "candidates", "size": "team_size", "topic": "topic"}
+"""Those of options.team, by their names there."""
+
 Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
 
@@ -113,9 +116,13 @@ SEAT_OPTIONS = combine_options(
 
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
 WINDOW_HELP = "What does not fit a model's window: refused, or sent all the same.  [refuse]"
+CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(
+    click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
+    click.option("--team-size", type=click.IntRange(2, 26), help="Models to choose for positions."),
+    click.option("--topic", help="Choose by what the ledger knows of this tag."),
     click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
     click.option(
         "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
@@ -293,6 +300,8 @@ def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     options = {name: value for name in OptionsInput.model_fields if (value := given.get(name))}
     options |= build_judges(given)
+    if any(team := {key: given[name] for key, name in TEAM_OPTIONS.items() if given[name]}):
+        options["team"] = team
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
     if duty := given["moderator"] or ("opens" if given["tools"] else ""):

@@ -23,6 +23,7 @@ from server.debate.views.warnings import (
     describe_lost_predicate,
     find_setup_warnings,
 )
+from server.debate.votes.teams import describe_team
 from server.debate.votes.wording import describe_agreed
 from server.engine.database.store import DebateSnapshot
 from server.models.registry import family
@@ -164,7 +165,7 @@ def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -
     parts += [f"{name} ({officer.model})" for name, officer in officers.items() if officer]
     parts += [setup.format, format_count(snapshot.debate.max_rounds, "round"), f"debate {snapshot.id}"]
     out.print_wrapped(", ".join(parts), "  ")
-    out.print_wrapped(describe_effort(setup), "  ")
+    out.print_wrapped(f"{describe_team(setup)} {describe_effort(setup)}".strip(), "  ")
     out.print_wrapped(estimate_line(snapshot.debate), "  ")
     families = len({family(debater.model) for debater in setup.debaters})
     for warning in find_setup_warnings(setup, families):

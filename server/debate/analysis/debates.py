@@ -13,6 +13,7 @@ from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Judged
 from server.debate.facts.labels import find_first_side
 from server.debate.facts.state import Debate
+from server.debate.facts.text import normalize_topic
 from server.debate.rules.panel import (
     find_own_seat,
     find_rated_model,
@@ -137,8 +138,15 @@ def list_debate_judgments(debate: Debate) -> list[Judgment]:
         model, item = models.pop(), THIS_DEBATE if find_own_seat(seat) == seat else ITS_MIRROR
         if model.partition("?")[0] not in NEVER_RATED and (item, model) not in found:
             told = tuple(build_reading(debate, judged) for judged in readings)
-            found[item, model] = Judgment(item, model, debate.outcome.truth, told)
+            truth, topics = debate.outcome.truth, list_topics(debate)
+            found[item, model] = Judgment(item, model, truth, told, topics=topics)
     return list(found.values())
+
+
+def list_topics(debate: Debate) -> tuple[str, ...]:
+    """What a debate is about: its tags, and the topic that its team was chosen for."""
+    named = (*debate.tags, *((debate.setup.team.topic,) if debate.setup.team else ()))
+    return tuple(sorted({*map(normalize_topic, named)} - {""}))
 
 
 def find_first(debate: Debate, judged: Judged) -> str:

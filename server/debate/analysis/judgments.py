@@ -29,6 +29,7 @@ class Judgment:
     gold: str
     readings: tuple[Reading, ...]  # one or two, in order
     family: str = ""  # who trained the judge; "" where its name says it
+    topics: tuple[str, ...] = ()  # what the item is about, sorted
 
     @property
     def is_asked_twice(self) -> bool:
@@ -48,6 +49,11 @@ class Judgment:
     @property
     def is_right(self) -> bool:
         return self.is_consistent and self.vote == self.gold
+
+    @property
+    def credit(self) -> int:
+        """In halves: 2 for a right vote, 0 for a wrong one, 1 for none."""
+        return 2 * (self.vote == self.gold) if self.vote else 1
 
     def compute_beliefs(self, sides: Iterable[str]) -> Beliefs | None:
         """The mean of the readings, what is not in a choice spread over the other sides; None without beliefs."""

@@ -1,7 +1,8 @@
 """Labelled judgments as CSV: one row for each reading.
 
 Columns, in any order: `item`, `judge`, `reading` (1 or 2), `choice` ("" for none), `belief` ("" or 0 to 1, in the
-choice), `gold` (the right side), `first` (the side that stood first, "" unknown) and, optional, `family`.
+choice), `gold` (the right side), `first` (the side that stood first, "" unknown) and, optional, `family` and
+`topic` (what the item is about).
 """
 
 import csv
@@ -11,10 +12,10 @@ from typing import NoReturn
 
 from server.debate.analysis.judgments import Judgment, Reading
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.text import clean_line
+from server.debate.facts.text import clean_line, normalize_topic
 
 COLUMNS = ("item", "judge", "reading", "choice", "belief", "gold", "first")
-OPTIONAL_COLUMNS = ("family",)
+OPTIONAL_COLUMNS = ("family", "topic")
 MOST_CHARACTERS = 500  # of a field
 
 Row = Mapping[str, str]
@@ -54,7 +55,11 @@ def check_columns(heading: list[str]) -> list[str]:
     known = (*COLUMNS, *OPTIONAL_COLUMNS)
     for name in COLUMNS:
         if name not in columns:
-            refuse(1, name, f"it is missing. The columns are {', '.join(COLUMNS)} and, optional, family")
+            refuse(
+                1,
+                name,
+                f"it is missing. The columns are {', '.join(COLUMNS)} and, optional, {', '.join(OPTIONAL_COLUMNS)}",
+            )
     for name in columns:
         if name not in known or columns.count(name) > 1:
             problem = "stands there twice" if name in known else "is none of the columns"
@@ -80,13 +85,16 @@ def add_row(found: dict[tuple[str, str], Judgment], golds: dict[str, str], row: 
     reading = parse_reading(row, line)
     if golds.setdefault(item, gold) != gold:
         refuse(line, "gold", f"{gold!r} is not what an earlier line has for {item!r}, {golds[item]!r}")
-    before = found.get((item, judge), Judgment(item, judge, gold, (), family))
+    topics = tuple(filter(None, [normalize_topic(row.get("topic", ""))]))
+    before = found.get((item, judge), Judgment(item, judge, gold, (), family, topics))
     if before.family != family:
         refuse(line, "family", f"{family!r} is not what an earlier line has, {before.family!r}")
+    if before.topics != topics:
+        refuse(line, "topic", f"it is not what an earlier line has, {', '.join(before.topics) or 'none'}")
     if any(earlier.number == reading.number for earlier in before.readings):
         refuse(line, "reading", f"reading {reading.number} of {item!r} by {judge!r} is there already")
     readings = tuple(sorted((*before.readings, reading), key=lambda one: one.number))
-    found[item, judge] = Judgment(item, judge, gold, readings, family)
+    found[item, judge] = Judgment(item, judge, gold, readings, family, topics)
 
 
 def parse_reading(row: Row, line: int) -> Reading:

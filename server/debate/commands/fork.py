@@ -62,6 +62,7 @@ def fork(
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": tuple(restanced) if at_round else (),
         "tags": debate.tags,
+        "team": None if changes.models else setup.team,
         "ledger": None,  # what is known of its judges when it begins
         "memory": setup.memory and setup.memory.forget_texts(),
         "mirror_of": "",

@@ -31,6 +31,7 @@ from server.debate.commands.phases import (
 )
 from server.debate.commands.positions import build_framing, find_same_stance
 from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
+from server.debate.commands.team import add_team, order_models
 from server.debate.commands.voting import add_voting
 from server.debate.facts.config import (
     FRAMER,
@@ -55,6 +56,7 @@ from server.debate.facts.events import Opened
 from server.debate.facts.labels import label_debaters
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import Debate
+from server.debate.facts.team import Team
 from server.debate.facts.text import clean
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
@@ -78,13 +80,14 @@ def open_debate(
     find_price: Callable[[str], Price] | None = None,
     effort: EffortLevel = "standard",
     embeddings: str = "",
+    team: Team | None = None,
 ) -> Opened:
     """Return the setup of the requested debate, with prices.
 
     `models` are assigned to the debaters in turn. Judges and officers get models that no debater has, or
     the same in reverse order. `seed` and `effort` apply where the request has none; less effort than that is chosen
     where the limits do not pay for it. `find_price`: in USD per token. `embeddings`: the model that says whether
-    voters hold alike what they hold; "" for none.
+    voters hold alike what they hold; "" for none. `team`: was chosen of these models.
 
     Raises:
         InvalidRequestError: the debate cannot be held as requested.
@@ -93,7 +96,7 @@ def open_debate(
     require(request.format in FORMATS, f"There is no format {request.format[:60]!r}. Formats: {known}.")
     given = request.options.effort
     for level in [given] if given else list_levels(effort):
-        setup = plan_debate(request, models, seed, level)
+        setup = plan_debate(request, models, seed, level, team)
         setup = add_prices(add_meter(setup, embeddings), find_price)
         if pays_for_all(Debate(setup)):
             break
@@ -108,12 +111,10 @@ def open_debate(
 
 
 def plan_debate(
-    request: DebateRequest,
-    models: Sequence[str],
-    seed: int,
-    level: EffortLevel,
+    request: DebateRequest, models: Sequence[str], seed: int, level: EffortLevel, team: Team | None
 ) -> Opened:
-    setup = build_setup(request, models, seed, level)
+    models = order_models(team, request) if team else models
+    setup = add_team(build_setup(request, models, seed, level), team)
     check_setup(setup, request.options)
     setup = add_voting(setup, request.options.voting)
     return add_challenges(setup, request.options)

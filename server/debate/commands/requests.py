@@ -122,7 +122,6 @@ _model_pairs, _stance_pairs, _weight_pairs = (
     for key, value in (("debater", "model"), ("debater", "stance"), ("voter", "weight"))
 )
 ModelChanges = Annotated[dict[Name, ModelName], *_model_pairs, Field(max_length=26)]
-StanceChanges = Annotated[dict[Name, Stance], *_stance_pairs, Field(max_length=26)]
 FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
 Weights = Annotated[dict[str, FractionText], *_weight_pairs, Field(max_length=40)]
 
@@ -321,9 +320,17 @@ class VotingInput(Input):
         return {"kind": given} if isinstance(given, str) else given
 
 
+class TeamInput(Input):
+    size: Annotated[int, Field(ge=2, le=26, description="0: one for each debater")] = 0
+    candidates: Annotated[ModelNames, Field(max_length=200, description="Empty: `models`")] = []
+    topic: Annotated[Cleaned, Field(max_length=60, description="A tag of settled debates")] = ""
+    diversity: Annotated[float, Field(ge=0, le=1)] = 1
+
+
 class OptionsInput(Input):
     moderator: ModeratorInput | None = None
     judges: JudgesInput | None = None
+    team: Annotated[TeamInput | None, Field(description="Chosen by the ledger")] = None
     referee: Annotated[bool | OfficerInput, Field(description="Audits the rounds")] = False
     observer: Annotated[bool | ObserverInput, Field(description="Marks rhetoric")] = False
     claims: Annotated[ClaimMode, Field(description="extracted: by an analyst, each round")] = "asked"
@@ -358,9 +365,6 @@ class OptionsInput(Input):
     tags: Tags = []
 
 
-MODELS_HELP = "For seats in turn; empty: as configured"
-
-
 class DebateRequest(Input):
     """A debate as a caller asks for it; everything but the question can be left out."""
 
@@ -368,7 +372,9 @@ class DebateRequest(Input):
     format: str = "second_opinion"
     debaters: Annotated[list[DebaterInput], Field(description="Empty: a model names the positions")] = []
     documents: Annotated[Documents, Field(description="Quoted to all")] = []
-    models: Annotated[ModelNames, Field(max_length=26, description=MODELS_HELP)] = []
+    models: Annotated[
+        ModelNames, Field(max_length=26, description="For seats in turn; empty: as configured")
+    ] = []
     max_rounds: Rounds = 0
     options: OptionsInput = Field(default_factory=OptionsInput)
     run: Annotated[bool, Field(description="To the verdict")] = False
@@ -378,7 +384,7 @@ class ChangesInput(Input):
     """What a fork does differently from its parent; everything else is inherited."""
 
     models: ModelChanges = {}
-    stances: StanceChanges = {}
+    stances: Annotated[dict[Name, Stance], *_stance_pairs, Field(max_length=26)] = {}
     judges: JudgesInput | None = None
     moderator: ModelName = ""
     documents: Annotated[Documents, Field(description="Added")] = []

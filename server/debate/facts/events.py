@@ -49,6 +49,7 @@ from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, 
 from server.debate.facts.earlier import EarlierWithdrawn, Memory, Moment
 from server.debate.facts.escalation import EscalationEvent
 from server.debate.facts.interventions import InterventionEvent, TagEvent
+from server.debate.facts.team import Team
 
 __all__ = [
     "Answer",
@@ -124,6 +125,7 @@ class Opened(Fact):
     on_window: config.OnWindow = "refuse"  # a prompt that does not fit: or it is sent all the same
     hidden_from_client: tuple[config.SeatKind, ...] = ()
     hidden_from_seats: tuple[config.SeatKind, ...] = ()
+    team: Team | None = None  # how its models were chosen
     ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
     memory: Memory | None = None  # what earlier debates concluded; None where nobody asked for it
     forked_from: str = ""  # the debate whose first rounds this one begins with
@@ -135,8 +137,7 @@ class Opened(Fact):
 
     @property
     def usage(self) -> Usage | None:
-        """What it took to open it."""
-        return self.memory.usage if self.memory else None
+        return self.memory.usage if self.memory else None  # what it took to open it
 
     @property
     def needs_framing(self) -> bool:

@@ -44,6 +44,11 @@ def clean_line(text: str) -> str:
     return collapse_whitespace(remove_invisible(text))
 
 
+def normalize_topic(text: str) -> str:
+    """A topic or a tag as they are compared."""
+    return clean_line(text).casefold()
+
+
 def collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 

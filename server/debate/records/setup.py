@@ -23,6 +23,7 @@ from server.debate.commands.open import (
 )
 from server.debate.commands.phases import add_last_phases, check_phase_sequence, may_have_messages
 from server.debate.commands.positions import NO_FRAMER
+from server.debate.commands.team import MOST_JUDGES, list_candidates
 from server.debate.commands.voting import check_voting
 from server.debate.documents.digests import find_reader_problem
 from server.debate.facts.config import WRITTEN, Fact, Framing, Phase
@@ -30,7 +31,7 @@ from server.debate.facts.earlier import MOST_RECALLED_BYTES
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import is_label, label_debaters
-from server.debate.facts.text import clean, clean_line, count_bytes
+from server.debate.facts.text import clean, clean_line, count_bytes, normalize_topic
 from server.debate.rules.schedule import find_voters
 from server.debate.rules.seats import find_models, seat_models
 from server.debate.rules.verdict import COUNTING_RULES
@@ -78,6 +79,7 @@ def check_opened(setup: Opened) -> None:
         check_ledger(setup)
         check_memory(setup)
         check_effort(setup)
+        check_team(setup)
         check_voting(setup)
         check_challenges(setup)
         is_format = setup.challenges.most_rounds == FORMATS[setup.format].max_allowed_rounds
@@ -283,6 +285,29 @@ def check_effort(setup: Opened) -> None:
     require(is_fit and len(set(effort.open)) == len(effort.open), "effort: its options or models do not fit.")
     is_less = effort.level in list_levels(effort.instead_of)[1:] if effort.instead_of else True
     require(is_less, "effort: it is not less than the one that the limits do not pay for.")
+
+
+def check_team(setup: Opened) -> None:
+    """Check that the choice is of models that could be chosen, and that they sit where it put them."""
+    team = setup.team
+    if team is None:
+        return
+    models = list_candidates(team)
+    typed = requests.TeamInput(
+        candidates=list(models), topic=team.topic, diversity=float(team.diversity or 2)
+    )
+    chosen, draws = (*team.chosen, *team.judges), [one.draw for one in team.candidates]
+    is_fit = len(set(models)) == len(models) and all(models) and {*models}.issuperset(chosen)
+    is_fit = is_fit and len(team.gains) == len(team.chosen) and len(team.judge_gains) == len(team.judges)
+    is_fit = is_fit and (all(draws) or not any(draws)) and len(team.seated) + len(team.chosen) <= MAX_DEBATERS
+    is_fit = is_fit and team.topic == normalize_topic(typed.topic) and len(team.judges) <= MOST_JUDGES
+    require(is_fit, "team: the choice does not fit its candidates.")
+    if setup.framer:
+        require(setup.framer.models == team.chosen, "team: the positions are not given to those chosen.")
+    elif not setup.forked_from:
+        seats = [debater.model for debater in setup.debaters]
+        is_fit = sorted(seats) == sorted((*team.seated, *team.chosen))
+        require(is_fit, "team: those chosen do not sit in this debate.")
 
 
 def check_ledger(setup: Opened) -> None:

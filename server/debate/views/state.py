@@ -18,7 +18,7 @@ from server.debate.facts.config import WRITTEN, AnySeatKind, Debater, seat_kind
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate, judge_seats
+from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
@@ -27,6 +27,7 @@ from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.warnings import failure_lines
+from server.debate.votes.teams import show_team
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,6 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
     setup, verdict = debate.setup, debate.verdict
     summaries = name_debate(debate).round_summaries
     is_settled = bool(summaries) and summaries[-1].settled
-    judges = zip(judge_seats(setup), setup.judges.models, strict=True)
     return {
         "debate_id": stored.id,
         "question": setup.question,
@@ -187,7 +187,7 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
             }
             for debater in known_debaters(setup)
         ],
-        "judges": [f"{judge}: {model}" for judge, model in judges],
+        **show_team(setup),
         "awaiting": awaited_seats(debate),
         "outcome": verdict.outcome if verdict else "",
         "winner": verdict.winner if verdict else "",

@@ -43,6 +43,7 @@ from server.debate.views.state import (
 )
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from server.debate.votes.readings import find_talk_caps
+from server.debate.votes.teams import describe_team
 from server.debate.votes.voting import SYNTHESIS
 from server.debate.votes.wording import describe_agreed
 
@@ -117,7 +118,7 @@ class Report(Verdict):
         str, Field(description="Calls, tokens and cost so far, without a fork's inherited rounds")
     ]
     cost_usd: Annotated[str, Field(description="Decimal; empty: unknown")]
-    effort: Annotated[str, Field(description="The level, and what it chose")]
+    effort: Annotated[str, Field(description="Team and level, and what they chose")]
     more: Annotated[str, Field(description="What more effort would bring")]
     mirror_of: Annotated[str, Field(description="The debate whose mirror it is")]
     forked_from: str
@@ -268,7 +269,7 @@ def build_report(debate: Debate) -> Report:
         turn_count=len(debate.turns),
         cost=cost,
         cost_usd=cost_usd,
-        effort=describe_effort(setup),
+        effort=f"{describe_team(setup)} {describe_effort(setup)}".strip(),
         more=describe_more(debate),
         mirror_of=setup.mirror_of,
         forked_from=setup.forked_from,

@@ -1,6 +1,6 @@
 """The ledger of judges in the database: judgments as rows, and what a new debate uses of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -9,15 +9,21 @@ from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibr
 from server.debate.analysis.debates import ITS_MIRROR, THIS_DEBATE, build_extract, list_debate_judgments
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import JudgeRecord
-from server.debate.facts.config import LedgerExtract
+from server.debate.commands.requests import DebateRequest
+from server.debate.commands.team import plan_team
+from server.debate.facts.config import LedgerExtract, Price
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate
+from server.debate.facts.team import Team
 from server.debate.rules.schedule import verdict_source
 from server.debate.votes.counting import UNKNOWN_WEIGHT
+from server.debate.votes.teams import NOTHING, SETTLED_ITEMS, Knowledge, Missed, Tally, choose_team
 from server.engine.database.errors import translate_storage_errors
 from storage import LOCAL_OWNER
 from storage.journal import Journal
 from storage.ledger import JudgeSums, Ledger, LedgerRow
+
+FindPrice = Callable[[str], Price]
 
 ITEM_NAMES = {THIS_DEBATE: "debate", ITS_MIRROR: "mirror of debate"}
 
@@ -98,6 +104,52 @@ async def add_ledger(setup: Opened, journal: Journal, owner: str = LOCAL_OWNER) 
     return setup.model_copy(update={"ledger": extract})
 
 
+async def find_team(
+    request: DebateRequest,
+    models: Sequence[str],
+    planned: Opened,
+    *,
+    ledger: Ledger,
+    owner: str | None,
+    find_price: FindPrice,
+) -> Team | None:
+    """Choose the models of a debate from these candidates; None where that is not asked for.
+
+    A fixed number of queries, however many candidates and seats there are. `planned`: as in `plan_team`.
+
+    Raises:
+        InvalidRequestError: they cannot be chosen so.
+    """
+    asked = plan_team(request, models, planned)
+    if asked is None:
+        return None
+    known = await read_knowledge(
+        ledger, (*asked.candidates, *asked.seated), asked.topic, owner or LOCAL_OWNER
+    )
+    return choose_team(asked, known, {model: find_price(model) for model in asked.candidates}, planned.seed)
+
+
+async def read_knowledge(ledger: Ledger, models: Iterable[str], topic: str, owner: str) -> Knowledge:
+    """What the ledger of an owner knows of the models, as to their choice."""
+    named = {*models}
+    with translate_storage_errors():
+        position = await ledger.read_ledger_position(owner=owner)
+        if not position:
+            return NOTHING
+        settled = await ledger.count_items(named, SETTLED_ITEMS, owner=owner)
+        answers = await ledger.sum_answers(named, topic, owner=owner)
+        pairs = await ledger.sum_pairs(named, owner=owner)
+    tallies = [(sums.judge, sums.topic, Tally(*sums[2:])) for sums in answers]
+    every = {judge: tally for judge, about, tally in tallies if not about}
+    return Knowledge(
+        position,
+        settled,
+        every,
+        {judge: tally for judge, about, tally in tallies if about} if topic else every,
+        {(pair.one, pair.other): Missed(*pair[2:]) for pair in pairs},
+    )
+
+
 async def read_extract(ledger: Ledger, models: Iterable[str], owner: str) -> LedgerExtract | None:
     position = await ledger.read_ledger_position(owner=owner)
     if not position:
@@ -133,6 +185,8 @@ def build_row(judgment: Judgment) -> LedgerRow:
         right=int(judgment.is_right),
         percent=round(100 * beliefs[likeliest]) if beliefs else None,
         likeliest_right=int(bool(beliefs) and likeliest == judgment.gold),
+        credit=judgment.credit,
+        topics=judgment.topics,
     )
 
 
@@ -155,4 +209,4 @@ def parse_row(row: LedgerRow) -> Judgment:
     item = row.item
     if row.stream:
         item = f"{ITEM_NAMES[row.item]} {row.stream}"
-    return Judgment(item, row.judge, row.body["gold"], readings, row.body["family"])
+    return Judgment(item, row.judge, row.body["gold"], readings, row.body["family"], tuple(row.topics))

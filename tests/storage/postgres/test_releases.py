@@ -18,8 +18,9 @@ from tests.support.raw_sql import run_raw
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
 
-ADDING = Migration(2, "adding", ("create table added (n bigint)",))
-ENDING = Migration(3, "ending", ("drop table added",), oldest_release=3)
+OWN = MIGRATIONS[-1].release
+ADDING = Migration(OWN + 1, "adding", ("create table added (n bigint)",))
+ENDING = Migration(OWN + 2, "ending", ("drop table added",), oldest_release=OWN + 2)
 
 
 async def test_old_and_new_use_one_database_until_it_is_upgraded(postgres_database: str) -> None:
@@ -37,7 +38,9 @@ async def test_old_and_new_use_one_database_until_it_is_upgraded(postgres_databa
 
     assert await upgrade(postgres_database, migrations=newer) == ["ending"]
     assert await upgrade(postgres_database, migrations=newer) == []
-    with pytest.raises(StorageError, match=r"its schema 3 is the oldest that may run, this is 1: update"):
+    with pytest.raises(
+        StorageError, match=rf"its schema {OWN + 2} is the oldest that may run, this is {OWN}: update"
+    ):
         await PostgresJournal.open(postgres_database)
     new = await PostgresJournal.open(postgres_database, migrations=newer)
     assert len(await new.read("s")) == 3
@@ -50,7 +53,9 @@ async def test_a_new_database_gets_all_of_them_at_once(postgres_server: Server) 
     journals = await asyncio.gather(*(PostgresJournal.open(address, migrations=newer) for _ in range(3)))
     for journal in journals:
         await journal.close()
-    assert run_raw(address, "select release from migration order by release") == [("1",), ("2",), ("3",)]
+    assert run_raw(address, "select release from migration order by release") == [
+        (str(one.release),) for one in newer
+    ]
     postgres_server.drop_later(address)
 
 

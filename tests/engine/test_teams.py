@@ -1,0 +1,270 @@
+"""Teams: the models of a debate are chosen from candidates when it is opened, and the choice is a fact."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+
+from server.debate.analysis.judgments import Judgment, Reading
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import ChangesInput
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.records.setup import check_opened
+from server.debate.views.state import build_state
+from server.debate.views.verdict import build_report
+from server.debate.votes.families import family
+from server.engine.database.ledger import import_judgments, read_judgments
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.engine.transfer import export_debate, restore_debate
+from server.models import ModelError
+from server.models.fakes.scripted import ScriptedModel
+from server.upkeep.check import check_database
+from tests.support.engines import open_engine, run_debate, start_debate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
+
+GOOD, FAIR, POOR = ("one", "two"), ("three", "four"), ("five", "six")
+NAMES = tuple(f"{vendor}/{name}" for name in (*GOOD, *FAIR, *POOR) for vendor in ("acme", "beta"))
+SHARES = dict.fromkeys(GOOD, 0.95) | dict.fromkeys(FAIR, 0.75) | dict.fromkeys(POOR, 0.55)
+DEBATERS = [{"name": "Ada", "stance": "Ship it"}, {"name": "Ben", "stance": "Wait"}]
+
+
+@asynccontextmanager
+async def open_many(database: str = ":memory:", names: Iterable[str] = NAMES) -> AsyncIterator[DebateManager]:
+    models: dict[str, Any] = {name: ScriptedModel(name=name) for name in (*names, "mine")}
+    async with open_engine(database, models) as manager:
+        yield manager
+
+
+async def teach(manager: DebateManager, items: int, topic: str = "", names: Iterable[str] = NAMES) -> None:
+    """Import judgments in which each model is right as often as its name says."""
+    judgments = []
+    for place, name in enumerate(names):
+        right = round(SHARES[name.partition("/")[2]] * items)
+        for number in range(items):
+            choice = "a" if (number * 7 + place * 3) % items < right else "b"
+            readings = Reading(1, choice), Reading(2, choice)
+            topics = (topic,) if topic else ()
+            judgments.append(Judgment(f"{topic} item {number}", name, "a", readings, topics=topics))
+    await import_judgments(manager.store.journal, judgments)
+
+
+async def start(manager: DebateManager, debaters: Any = None, **team: Any) -> DebateSnapshot:
+    asked = {"candidates": list(NAMES), **team}
+    return await start_debate(manager, debaters=debaters or DEBATERS, options={"team": asked, "seed": 5})
+
+
+def list_seats(snapshot: DebateSnapshot) -> list[str]:
+    return [debater.model for debater in snapshot.debate.setup.debaters]
+
+
+async def test_the_choice_is_a_fact_of_the_journal_and_of_the_state(database: str) -> None:
+    async with open_many(database) as manager:
+        await teach(manager, 100)
+        snapshot = await start(manager)
+        team = build_state(snapshot)["team"]
+        assert team["chosen"] == list_seats(snapshot)
+        assert {name.partition("/")[2] for name in team["chosen"]} <= {*GOOD}
+        assert team["candidates"] == list(NAMES)
+        assert len(team["draws"]) == len(NAMES)
+        assert len(team["gains"]) == 2
+        assert team["ledger_head"] == 100 * len(NAMES)
+        assert team["reason"].startswith(
+            f"Chosen from 12 candidates: {', '.join(team['chosen'])}; to judge: "
+        )
+        assert json.loads(json.dumps(team)) == team
+        reopened = await start(manager)
+        assert reopened.debate.setup.team == snapshot.debate.setup.team
+
+
+async def test_a_replay_needs_no_ledger(tmp_path: Any) -> None:
+    async with open_many() as manager:
+        await teach(manager, 30)
+        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
+        data = json.loads(json.dumps(await export_debate(manager, ended.id)))
+        assert (await check_database(manager)).problems == ()
+    async with open_many(str(tmp_path / "elsewhere.db")) as elsewhere:
+        restored, _ = await restore_debate(elsewhere, data)
+        assert restored.debate == ended.debate
+        assert build_report(restored.debate).effort.startswith("Chosen from 12 candidates: ")
+
+
+async def test_judges_are_of_other_families_than_the_debaters() -> None:
+    names = tuple(f"{vendor}/one" for vendor in ("acme", "beta", "gamma", "delta"))
+    names = (*names, "acme/two", "beta/two")
+    async with open_many(names=names) as manager:
+        snapshot = await start(manager, candidates=list(names))
+        judges = snapshot.debate.setup.judges.models
+        assert len({*map(family, list_seats(snapshot))}) == 2
+        assert {*map(family, list_seats(snapshot))}.isdisjoint(map(family, judges))
+        panel = {"models": ["acme/one", "beta/one"]}
+        options = {"team": {"candidates": list(names)}, "judges": panel}
+        named = await start_debate(manager, debaters=DEBATERS, options=options)
+        assert list(named.debate.setup.judges.models) == panel["models"]
+        team = named.debate.setup.team
+        assert team is not None
+        assert team.judges == ()
+        assert "to judge" not in build_state(named)["team"]["reason"]
+
+
+async def test_below_twenty_items_it_says_that_families_and_prices_decide() -> None:
+    async with open_many() as manager:
+        await teach(manager, 19)
+        snapshot = await start(manager)
+        team = build_state(snapshot)["team"]
+        assert len({*map(family, team["chosen"])}) == 2
+        assert team["draws"] == []
+        assert "the ledger has 19 settled items of them, and 20 are needed" in team["reason"]
+        await teach(manager, 20)
+        assert len(build_state(await start(manager))["team"]["draws"]) == 12
+
+
+async def test_what_a_model_knows_of_the_topic_outweighs_what_it_knows_of_others() -> None:
+    async with open_many() as manager:
+        await teach(manager, 200, "art")
+        swapped = [
+            name.replace("/one", "/six").replace("/two", "/five")
+            for name in NAMES
+            if "/one" in name or "/two" in name
+        ]
+        right = [
+            Judgment(f"law {number}", name, "a", (Reading(1, choice), Reading(2, choice)), topics=("law",))
+            for number in range(200)
+            for name in NAMES
+            for choice in ["a" if name in swapped or Random(f"{name} {number}").random() < 0.5 else "b"]  # noqa: S311
+        ]
+        await import_judgments(manager.store.journal, right)
+        assert {*list_seats(await start(manager, topic=" LAW "))} <= {*swapped}
+        assert {name.partition("/")[2] for name in list_seats(await start(manager, topic="art"))} <= {*GOOD}
+
+
+async def test_outcomes_of_debates_count_for_their_tags_and_for_the_topic_of_their_team() -> None:
+    async with open_many() as manager:
+        options = {"team": {"candidates": list(NAMES), "topic": "Law"}, "tags": ["Ethics", "law"]}
+        ended = await run_debate(manager, debaters=DEBATERS, options=options)
+        await manager.intervene(ended.id, "outcome", InterventionRequest(to="Ada"), actor="Kim")
+        rows = await read_judgments(manager.store.journal)
+        assert {row.topics for row in rows} == {("ethics", "law")}
+        assert (await check_database(manager)).problems == ()
+
+
+async def test_more_models_than_seats_are_candidates_and_no_more_than_seats_sit_in_turn() -> None:
+    async with open_many() as manager:
+        fits = await start_debate(manager, debaters=DEBATERS, models=list(NAMES[:3]))
+        assert fits.debate.setup.team is None
+        assert list_seats(fits) == list(NAMES[:2])
+        await teach(manager, 100)
+        chosen = await start_debate(manager, debaters=DEBATERS, models=list(NAMES))
+        assert chosen.debate.setup.team is not None
+        assert {name.partition("/")[2] for name in list_seats(chosen)} <= {*GOOD}
+        written = await start_debate(manager, debaters=DEBATERS, models=[*NAMES, "caller"])
+        assert written.debate.setup.team is None
+
+
+async def test_debaters_keep_the_models_that_they_have() -> None:
+    async with open_many() as manager:
+        rows = [{**DEBATERS[0], "model": "mine"}, DEBATERS[1]]
+        snapshot = await start(manager, rows)
+        team = snapshot.debate.setup.team
+        assert team is not None
+        assert (team.seated, list_seats(snapshot)) == (("mine",), ["mine", *team.chosen])
+        both = [{**row, "model": "mine"} for row in DEBATERS]
+        assert list_seats(await start(manager, both)) == ["mine", "mine"]
+
+
+async def test_positions_that_are_named_go_to_the_models_chosen() -> None:
+    async with open_many() as manager:
+        options = {"framing": True, "team": {"candidates": list(NAMES), "size": 3}}
+        snapshot = await start_debate(manager, options=options)
+        setup = snapshot.debate.setup
+        assert setup.team is not None
+        assert setup.framer is not None
+        assert setup.framer.models == setup.team.chosen
+        assert len(setup.team.chosen) == 3
+        assert {*setup.judges.models}.isdisjoint(setup.team.chosen)
+
+
+async def test_what_cannot_be_chosen_is_refused_with_what_to_do() -> None:
+    async with open_many() as manager:
+        for team, message in (
+            ({"size": 3}, "there are 2 debaters: leave the size out"),
+            ({"candidates": ["caller", *NAMES]}, "caller cannot be drawn"),
+            ({"candidates": ["nobody/nothing", *NAMES]}, "nobody/nothing"),
+        ):
+            with pytest.raises(InvalidRequestError, match=message):
+                await start(manager, **team)
+        with pytest.raises(InvalidRequestError, match="pass the candidates in one of them"):
+            await start_debate(manager, models=["mine"], options={"team": {"candidates": list(NAMES)}})
+        with pytest.raises(InvalidRequestError, match="without framing there are 2 debaters"):
+            await start_debate(manager, options={"team": {"candidates": list(NAMES), "size": 3}})
+
+
+async def test_few_candidates_of_one_family_and_names_given_twice_are_no_hindrance() -> None:
+    async with open_many() as manager:
+        rows = [*DEBATERS, {"name": "Cleo", "stance": "Ask first"}]
+        snapshot = await start(manager, rows, candidates=["acme/one", "acme/one", "acme/two"])
+        team = build_state(snapshot)["team"]
+        assert team["candidates"] == ["acme/one", "acme/two"]
+        assert len(team["chosen"]) == 3
+        assert team["reason"].endswith("Some hold several seats: there were too few.")
+
+
+def refuse(_: object) -> str:
+    raise ModelError("refused", "it does not want to")
+
+
+async def test_a_chosen_model_that_fails_is_a_failure_as_of_any_seat() -> None:
+    models: dict[str, Any] = {
+        "acme/one": ScriptedModel(refuse, name="acme/one"),
+        "beta/one": ScriptedModel(name="beta/one"),
+    }
+    async with open_engine(":memory:", models, default="") as manager:
+        options = {"team": {"candidates": [*models]}, "fallback_models": ["beta/one"]}
+        ended = await run_debate(manager, debaters=DEBATERS, options=options)
+        assert ended.status == "concluded"
+        assert any(
+            "acme/one" in line or "Ada" in line or "Ben" in line for line in build_state(ended)["failures"]
+        )
+
+
+async def test_a_fork_keeps_the_team_unless_it_has_models_of_its_own() -> None:
+    async with open_many() as manager:
+        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
+        same = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
+        assert same.debate.setup.team == ended.debate.setup.team
+        other = await manager.fork(ended.id, 1, ChangesInput(models={"Ada": "mine"}), actor="test")
+        assert other.debate.setup.team is None
+        for fork in (same, other):
+            check_opened(fork.debate.setup)
+
+
+async def test_a_file_in_which_a_choice_does_not_fit_is_refused() -> None:
+    async with open_many() as manager:
+        await teach(manager, 30)
+        setup = (await start(manager)).debate.setup
+        framed = (
+            await start_debate(manager, options={"framing": True, "team": {"candidates": list(NAMES)}})
+        ).debate.setup
+    check_opened(setup)
+    check_opened(framed)
+    team = setup.team
+    assert team is not None
+    first, *others = team.candidates
+    for wrong in (
+        {"chosen": ("other/one", team.chosen[1])},
+        {"chosen": (team.chosen[0], team.chosen[0])},
+        {"gains": team.gains[:1]},
+        {"judge_gains": ()},
+        {"topic": "Law"},
+        {"candidates": (first, first, *others)},
+        {"candidates": (first.model_copy(update={"draw": ""}), *others)},
+    ):
+        with pytest.raises(InvalidRequestError, match="team: "):
+            check_opened(setup.model_copy(update={"team": team.model_copy(update=wrong)}))
+    other = framed.team and framed.team.model_copy(update={"chosen": framed.team.chosen[::-1]})
+    with pytest.raises(InvalidRequestError, match="team: the positions are not given to those chosen"):
+        check_opened(framed.model_copy(update={"team": other}))
