@@ -22,6 +22,7 @@ ROWS: dict[str, str] = {
     "sequence": "speed.debates:measure_sequence",
     "turn": "speed.turns:measure_turn",
     "provider": "speed.turns:measure_provider_turn",
+    "telemetry": "speed.telemetry:measure_telemetry",
     "growth": "speed.growth:measure_growth",
     "scripted": "speed.concurrency:measure_scripted",
     "providers": "speed.concurrency:measure_providers",

@@ -19,6 +19,7 @@ TIMEOUT = 120  # seconds for a response
 
 OUR_SERVER = ("-m", "counterpoint")
 BARE_SERVER = ("-m", "benchmarks.processes.bare_server")
+COLLECTOR = ("-m", "benchmarks.processes.collector")
 WATCHED_SERVER = ("-m", "benchmarks.processes.watched_server")
 
 REQUEST_META = {
@@ -34,7 +35,8 @@ def build_environment(**variables: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("COUNTERPOINT_", "PYTHON")) and not name.endswith(("_API_KEY", "_API_BASE"))
+        if not name.startswith(("COUNTERPOINT_", "OTEL_", "PYTHON"))
+        and not name.endswith(("_API_KEY", "_API_BASE"))
     }
     return inherited | {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "sk-loopback"} | variables
 
@@ -127,11 +129,15 @@ class Server:
 async def start_stub(latency: float = 0.0, *options: str, chars: int = 1200) -> AsyncIterator[str]:
     """Start a stub provider in its own process, so that it does not share our CPU time. Yields its URL."""
     arguments = ("--latency", str(latency), "--chars", str(chars), *options)
+    async with start_child("-m", "benchmarks.stub", *arguments) as url:
+        yield url
+
+
+@asynccontextmanager
+async def start_child(*command: str) -> AsyncIterator[str]:
+    """Start a process that ends with its stdin. Yields its first line, an address."""
     child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.stub", *arguments),
-        stdin=PIPE,
-        stdout=PIPE,
-        env=build_environment(),
+        *(sys.executable, *command), stdin=PIPE, stdout=PIPE, env=build_environment()
     )
     assert child.stdin is not None
     assert child.stdout is not None

@@ -65,10 +65,11 @@ class AttemptWatch:
 
     def record_usage(self, usage: Usage) -> None:
         tokens, labels = self.instruments.tokens, self.labels
-        attributes: Attributes = {
-            "gen_ai.response.model": build_name(usage.model.partition("?")[0]),
-            "gen_ai.response.id": build_name(usage.reply_id),
-        }
+        attributes: Attributes = {}
+        if model := build_name(usage.model.partition("?")[0]):
+            attributes["gen_ai.response.model"] = model
+        if reply_id := build_name(usage.reply_id):
+            attributes["gen_ai.response.id"] = reply_id
         if self.attempt.finish_reason:
             attributes["gen_ai.response.finish_reasons"] = (build_finish_reason(self.attempt.finish_reason),)
         if usage.input_tokens or usage.output_tokens:
@@ -78,9 +79,9 @@ class AttemptWatch:
             tokens.record(usage.input_tokens, {**labels, "gen_ai.token.type": "input"})
             tokens.record(usage.output_tokens, {**labels, "gen_ai.token.type": "output"})
         if usage.cost_usd:
-            attributes["counterpoint.cost_usd"] = float(usage.cost_usd)
-            self.instruments.cost.add(float(usage.cost_usd), labels)
-        self.span.set_attributes({key: value for key, value in attributes.items() if value != ""})
+            attributes["counterpoint.cost_usd"] = cost = float(usage.cost_usd)
+            self.instruments.cost.add(cost, labels)
+        self.span.set_attributes(attributes)
 
 
 def find_cause(error: BaseException) -> str:

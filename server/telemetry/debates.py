@@ -39,7 +39,7 @@ from storage.journal import StorageError
 from storage.outbox import Outbox
 
 NAME = "invoke_workflow debate"
-QUEUE_INTERVAL = 5.0  # seconds between looks at the queue of the hooks
+QUEUE_INTERVAL = 2.0  # seconds between looks at the queue of the hooks
 MAX_KNOWN = 10_000  # debates whose last stretch is remembered
 
 

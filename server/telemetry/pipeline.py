@@ -67,7 +67,10 @@ def open_pipeline(
     if is_wanted(environ, "traces"):
         tracing = TracerProvider(resource=resource, shutdown_on_exit=False, id_generator=RootIds())
         tracing.add_span_processor(BatchSpanProcessor(SafeSpanExporter(known)))
-        trace.set_tracer_provider(tracing)  # for the spans of the SDK
+        if isinstance(
+            trace.get_tracer_provider(), trace.ProxyTracerProvider
+        ):  # else somebody has set another
+            trace.set_tracer_provider(tracing)  # for the spans of the MCP library
         tracer = tracing.get_tracer(OWN_SCOPE, version)
         ends.append(tracing.shutdown)
     reading = [*readers]

@@ -101,6 +101,7 @@ async def test_each_request_to_a_provider_is_a_span_also_one_that_is_repeated(
             "COUNTERPOINT_MODELS": "openai/fine",
             "OPENAI_API_KEY": "sk-0123456789",
             "OPENAI_API_BASE": stub.url,
+            "COUNTERPOINT_PRICES": '{"openai/fine": {"input": 1000, "output": 2000}}',
         }
         parameters = StdioServerParameters(
             command=sys.executable, args=["-m", "counterpoint"], env=os.environ | environ | collector.environ
@@ -122,6 +123,10 @@ async def test_each_request_to_a_provider_is_a_span_also_one_that_is_repeated(
     assert all(span.attributes["gen_ai.usage.cache_read.input_tokens"] > 0 for span in good)
     [tool] = collector.find_spans(TOOL)
     assert (tool.trace_id, tool.parent_id) == (TRACE, PARENT)
+    costs = [span.attributes["counterpoint.cost_usd"] for span in good]
+    [(_, cost)] = collector.find_points("counterpoint.cost")
+    assert min(costs) > 0
+    assert cost == pytest.approx(sum(costs))
 
 
 def test_who_goes_on_with_a_debate_of_a_killed_process_links_to_its_trace(

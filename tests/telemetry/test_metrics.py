@@ -1,0 +1,93 @@
+"""Metrics as a collector receives them, and the names in them."""
+
+from pathlib import Path
+
+import pytest
+
+from server.telemetry import OTHER
+from server.telemetry.labels import (
+    MAX_MODELS,
+    ModelLabels,
+    build_finish_reason,
+    build_model_name,
+    build_name,
+    build_provider_name,
+)
+from tests.support.collector import Collector
+from tests.support.processes.served import Start
+
+pytestmark = pytest.mark.requirement("N15")
+
+HOOKS = """
+hooks:
+  - name: tell
+    on: debate_end
+    do:
+      - webhook: {url: "http://127.0.0.1:9/", secret_env: HOOK_SECRET}
+allow: {private: ["127.0.0.1:9"]}
+"""
+
+
+@pytest.mark.slow
+def test_the_queue_of_hooks_and_running_debates_are_counted(
+    serve: Start, collector: Collector, tmp_path: Path
+) -> None:
+    hooks = tmp_path / "hooks.yaml"
+    hooks.write_text(HOOKS, "utf-8")
+    served = serve(
+        **collector.environ,
+        COUNTERPOINT_MODELS="scripted",
+        COUNTERPOINT_HOOKS=str(hooks),
+        HOOK_SECRET="some words nobody knows",
+    )
+    served.hello()
+    asked = served.call("start_debate", question="Ship it?", format="verdict", run=True, wait_seconds=20)
+    assert asked["status"] == "concluded"
+    with collector.arrived:
+        assert collector.arrived.wait_for(
+            lambda: [value for _, value in collector.find_points("counterpoint.hooks.queue")] == [1], 20
+        )
+    assert served.end()[0] == 0
+    assert collector.find_points("counterpoint.debates.running") == [({}, 0)]
+    [(labels, seconds)] = collector.find_points("gen_ai.workflow.duration")
+    assert seconds > 0
+    assert labels == {
+        "counterpoint.format": "verdict",
+        "counterpoint.status": "concluded",
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": "debate",
+    }
+
+
+@pytest.mark.slow
+def test_faults_are_counted_by_their_causes(serve: Start, collector: Collector) -> None:
+    served = serve(**collector.environ, COUNTERPOINT_MODELS="faulty?model=scripted&failure=1&seed=3")
+    served.hello()
+    served.call("start_debate", question="Ship it?", format="verdict", run=True, wait_seconds=20)
+    served.end()
+    found = collector.find_points("gen_ai.client.operation.duration")
+    assert {labels["gen_ai.request.model"] for labels, _ in found} == {"scripted"}
+    causes = {labels["error.type"] for labels, _ in found}
+    assert causes <= {"rate_limited", "unavailable", "unauthorized", "bad_request", "refused", "unreadable"}
+
+
+def test_names_of_models_show_no_parameters_and_no_texts() -> None:
+    assert build_model_name("litellm/openai/gpt-x") == "openai/gpt-x"
+    assert build_model_name("scripted?chars=10&delay=0.1") == "scripted"
+    assert build_model_name("faulty?model=scripted&failure=0.1") == "scripted"
+    assert build_model_name("what do you think?") == OTHER
+    assert build_name("sk-0123456789abcdef") == ""
+    assert build_name("x" * 201) == ""
+
+
+def test_providers_have_the_names_of_the_conventions() -> None:
+    names = ("gemini", "xai", "openai", "some words")
+    assert [build_provider_name(name) for name in names] == ["gcp.gemini", "x_ai", "openai", OTHER]
+    assert [build_finish_reason(reason) for reason in ("stop", "It said no.")] == ["stop", OTHER]
+
+
+def test_callers_cannot_make_metrics_of_any_number() -> None:
+    labels = ModelLabels()
+    names = [f"openai/{number}" for number in range(MAX_MODELS + 5)]
+    assert [labels.find(name) for name in names] == [*names[:MAX_MODELS], *[OTHER] * 5]
+    assert labels.find(names[0]) == names[0]
