@@ -96,7 +96,7 @@ def build_server(
 
 async def check_scope(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Refuse what the sender of a request may not do; which tool is called is looked at where it is known."""
-    if "/" in ctx.method and not ctx.method.startswith("notifications/"):
+    if "/" in ctx.method and not ctx.method.startswith(("notifications/", "server/")):
         try:
             read_caller().require(find_scope(ctx.method, {}))
         except InsufficientScopeError as error:
