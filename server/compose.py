@@ -108,6 +108,8 @@ def build_options(settings: Settings) -> dict[str, Any]:
         "effort": settings.effort,
         "embeddings": settings.embeddings,
         "daily_limits": DailyLimits(settings.daily_calls, settings.daily_cost_usd),
+        "owner_limits": DailyLimits(settings.owner_daily_calls, settings.owner_daily_cost_usd),
+        "owner_running": settings.owner_running,
         "windows": WindowTable(settings.windows),
         "signer": Signer(settings.signing_key, settings.signing_key_file),
         "client_terms": ClientTerms(settings.client_timeout, settings.confirm_cost_usd),

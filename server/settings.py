@@ -206,6 +206,12 @@ class Settings(BaseModel):
     """Bytes of a request over HTTP, at most. Default: 4 MB."""
     owner_requests_per_minute: int = Field(0, ge=0)
     """Requests over HTTP in a minute, for each owner, at most. 0: no limit."""
+    owner_daily_calls: int = Field(0, ge=0)
+    """Maximum of requests to models in a day (UTC), for the debates of each [owner](owners.md) alone. 0: no limit."""
+    owner_daily_cost_usd: Decimal = Field(Decimal(0), ge=0)
+    """Likewise in dollars. 0: no limit."""
+    owner_running: int = Field(0, ge=0)
+    """Maximum of debates of each owner that run at a time; others wait for their turn. 0: no limit."""
     metrics_token: str = Field("", repr=False)
     """What may read [`/metrics`](telemetry.md#prometheus) of `serve --http`. Default: programs of this machine, where
     it serves only those."""

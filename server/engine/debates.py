@@ -81,6 +81,8 @@ class DebateManager:
         prices: PriceTable | None = None,
         windows: WindowTable | None = None,
         daily_limits: DailyLimits = NO_LIMITS,
+        owner_limits: DailyLimits = NO_LIMITS,
+        owner_running: int = 0,
         leeway: float = LEEWAY,
         signer: Signer | None = None,
         client_terms: ClientTerms = DEFAULT_TERMS,
@@ -89,26 +91,24 @@ class DebateManager:
         self.environ, self.clock, self.client_terms = environ, clock, client_terms
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
-        self.daily_budget = DailyBudget(journal, self.leases, daily_limits)
+        self.daily_budget = DailyBudget(journal, self.leases, daily_limits, owner_limits)
         self.holder = self.leases.holder  # names this process in leases and claims
         self._bind(DebateStore(journal, clock, signer))
         self._find_price, self._windows = (prices or PriceTable()).find_price, windows or WindowTable()
         self._open = partial(open_debate, find_price=self._find_price, effort=effort, embeddings=embeddings)
         self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
         self.research = research or Research({})
-        self._check = check = SetupCheck(models, self.research, self._windows, environ)
-        self.check_models = check.check_models
+        self.checks = SetupCheck(models, self.research, self._windows, environ)
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self.asked = set[tuple[str, str]]()  # (debate id, key of a call) of turns that a person was asked for
-        self._text_listeners: list[OnDebateText] = []
-        self._before_steps: list[BeforeStep] = []
-        self._task_group = anyio.create_task_group()
-        self.start_task = self._task_group.start_soon  # what runs until the manager closes; it must not raise
+        self._text_listeners, self._before_steps = list[OnDebateText](), list[BeforeStep]()
+        self._task_group = tasks = anyio.create_task_group()
+        self.start_task = tasks.start_soon  # what runs until the manager closes; it must not raise
         caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
         self.find_loading, self._take_turn = caller.find_loading, caller.turnstile.enter
         listeners = (self._text_listeners, self._before_steps)
         runner = Runner(self.store, caller, self.daily_budget, has_lease, *listeners)
-        self._driver = driver = DebateDriver(self.store, runner, self.leases, self._task_group)
+        self._driver = driver = DebateDriver(self.store, runner, self.leases, tasks, owner_running)
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
         self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
         self.run_watchers = driver.run_watchers
@@ -125,9 +125,9 @@ class DebateManager:
         self.find_by_prefix, self.find_changes = store.find_by_prefix, store.find_changes
 
     def of(self, owner: str) -> Self:
-        """The manager as one owner sees it, to whom another's debate is an id that never was. All they open is theirs.
+        """As one owner sees it: another's debate is an id that never was. Whoever works for a caller has only this.
 
-        Whoever works for a caller has only this. Recovery, hooks and upkeep have that of all.
+        What it opens is theirs. Recovery, hooks and upkeep have the manager of all.
         """
         own = copy(self)
         own._bind(self.store.of(owner))  # noqa: SLF001  (it is another of this class)
@@ -229,7 +229,7 @@ class DebateManager:
         hold: bool = False,
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
-        setup = await self._check.complete(setup, code)
+        setup = await self.checks.complete(setup, code)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor, asked, owner=owner)
@@ -322,7 +322,7 @@ class DebateManager:
         if action in ("resume", "conclude"):
             snapshot = await self.adopt(debate_id)
         if action == "replace_model" and (model := request.model.strip()):
-            await self.check_models([model])
+            await self.checks.check_models([model])
             window = sum(found.tokens for found in await self._windows.find([model]))
             request = replace(request, price=self._find_price(model), window=window)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()

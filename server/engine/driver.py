@@ -5,6 +5,7 @@ another process has the lease, it waits, follows what that process records, and 
 gone.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 
@@ -23,6 +24,7 @@ from server.models.client import ClientModel
 from server.models.concurrency import Share
 
 POLL_INTERVAL = 0.2  # seconds between reads of a debate that another process is running
+TURN_INTERVAL = 0.5  # seconds between looks whether another of an owner's debates may run
 PROGRESS_INTERVAL = 5.0  # seconds between progress reports without news: clients abandon silent requests
 
 OnChange = Callable[[DebateSnapshot], Awaitable[None]] | None
@@ -33,7 +35,15 @@ WatchRun = Callable[[Run], AbstractContextManager[None]]
 
 
 class DebateDriver:
-    def __init__(self, store: DebateStore, runner: Runner, leases: Leases, task_group: TaskGroup) -> None:
+    def __init__(
+        self,
+        store: DebateStore,
+        runner: Runner,
+        leases: Leases,
+        task_group: TaskGroup,
+        owner_running: int = 0,
+    ) -> None:
+        """`owner_running`: how many debates of an owner run at a time, at most; 0: any number."""
         self.store = store
         self.runner = runner
         self.leases = leases
@@ -45,6 +55,8 @@ class DebateDriver:
         self.clients: dict[str, ClientModel] = {}  # by debate id: those that wait for it, or have done so
         self.run_watchers: list[WatchRun] = []
         self.run_added = anyio.Event()
+        self.owner_running = owner_running
+        self.queues = defaultdict[str, list[Run]](list)  # runs that wait for their turn, by owner
         self.is_ending = False
         self.presence = DatabasePresence(store.journal, self.stop_all)
         self.presence.loss_listeners.append(self.notify_all)
@@ -141,7 +153,7 @@ class DebateDriver:
         try:
             with run.task_scope:
                 while not run.is_finished:
-                    if not await self.leases.acquire(debate_id):
+                    if not await self.acquire(run):
                         is_new = False
                         await self.wait_for_change(debate_id)  # follow what the other process records
                         await self.store.refresh(run.snapshot)
@@ -171,8 +183,39 @@ class DebateDriver:
             run.notify()
             with anyio.move_on_after(2, shield=True):
                 await self.leases.release(debate_id)
+            self.announce_end()
             if run.snapshot.debate.ended:  # after the last write
                 self.store.journal.checkpoint_soon()
+
+    async def acquire(self, run: Run) -> bool:
+        """Whether this process has the lease of a debate now, after waiting until its owner may have another one run.
+
+        A mirror runs within the turn of its debate. Who is first in line looks alone, so that no more run here than
+        may; processes that look in the same moment can each let one begin.
+        """
+        owner, debate_id, most = run.snapshot.owner, run.snapshot.id, self.owner_running
+        if not most or run.snapshot.debate.setup.mirror_of:
+            return await self.leases.acquire(debate_id)
+        queue = self.queues[owner]
+        queue.append(run)
+        try:
+            while not run.is_finished:
+                changed = run.changed
+                if queue[0] is run:
+                    running = await self.leases.find_holders(owner)
+                    if debate_id in running or len(running) < most:
+                        return await self.leases.acquire(debate_id)
+                with anyio.move_on_after(TURN_INTERVAL):
+                    await changed.wait()
+            return False
+        finally:
+            queue.remove(run)
+            self.announce_end()
+
+    def announce_end(self) -> None:
+        """Have those look that are first in line."""
+        for queue in filter(None, self.queues.values()):
+            queue[0].notify()
 
     async def maintain_leases(self) -> None:
         """Renew the leases of running debates once a heartbeat, and stop those whose lease is lost."""

@@ -144,8 +144,7 @@ class Runner:
         released = self.daily_budget.released
         if await self.make_calls(run) or not self.daily_budget.is_limited:
             return
-        spent, reserved = await self.daily_budget.find_spending()
-        remaining = self.daily_budget.compute_remaining(spent, reserved)
+        remaining, reserved = await self.daily_budget.find_remaining(run.snapshot.owner)
         # Calls in flight, of any process, may need fewer requests than reserved, or have just done so.
         if remaining.calls or reserved.requests:
             with anyio.move_on_after(RESERVATION_POLL_INTERVAL):
@@ -226,7 +225,7 @@ class Runner:
         """The calls to make now, each with what it may take of the day's budget. `limit`: requests in all."""
         self.store.check_presence()
         debate, cost = snapshot.debate, Decimal(0)
-        if self.daily_budget.limits.cost_usd:
+        if self.daily_budget.is_cost_limited:
             cost = budget.compute_max_call_cost(debate, budget.estimate_next_call(debate))
         chosen: list[tuple[Call, Amount]] = []
 

@@ -81,7 +81,7 @@ class Evaluation:
         models = (*self.plan.models, *self.plan.judges)
         awaited = ", ".join(sorted(AWAITED & {*models}))
         require(not awaited, f"{awaited} is no model that could be asked again and again: leave it out.")
-        await self.manager.check_models(models)
+        await self.manager.checks.check_models(models)
         if self.budget.cost_usd:
             limits = Limits(max_cost_usd=f"{self.budget.cost_usd:f}")
             check_prices_known(limits, models, map(self.find_price, dict.fromkeys(models)))

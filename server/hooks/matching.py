@@ -25,7 +25,7 @@ NAMED_EVENTS = tuple(sorted({*ADDITIONAL_KINDS, *EVENT_NAMES.values()}))
 """The event names that `on` accepts besides `*`."""
 
 COMMON_FIELDS = (
-    *("debate_id", "question", "format", "status", "tags", "outcome", "winner"),
+    *("debate_id", "owner", "question", "format", "status", "tags", "outcome", "winner"),
     *("seq", "at", "actor", "event", "kind"),
 )
 """Fields of every event: those of its debate, after the event, and those of its entry."""
@@ -73,10 +73,10 @@ def event_fields(event_name: str) -> set[str]:
     return {field for kind in find_event_kinds(event_name) for field in own_fields(kind)}
 
 
-def collect_fields(debate_id: str, debate: Debate, entry: Recorded, name: str) -> Fields:
+def collect_fields(debate_id: str, owner: str, debate: Debate, entry: Recorded, name: str) -> Fields:
     """The fields of an event, as people read it, and of its debate; the event's own fields win.
 
-    `name`: which of the public events of the entry.
+    `owner`: whose debate it is. `name`: which of the public events of the entry.
     """
     event = name_event(debate, entry.event)
     ended = find_ended_round(debate, event)
@@ -86,6 +86,7 @@ def collect_fields(debate_id: str, debate: Debate, entry: Recorded, name: str) -
         own = {field: getattr(event, field) for field in own_fields(event.kind)}
     values = {
         "debate_id": debate_id,
+        "owner": owner,
         "question": debate.setup.question,
         "format": debate.setup.format,
         "status": status(debate),

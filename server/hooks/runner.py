@@ -272,7 +272,10 @@ class HookRunner:
                 secret = self.manager.environ[action.webhook.secret_env]
                 headers = build_headers(item.id, int(self.now()), body, secret)
                 return await post(action.webhook, body, headers, self.config.allow, self.resolver)
-            fields = {**collect_fields(item.stream, debate, entry, item.event), "hook": (hook.name,)}
+            fields = {
+                **collect_fields(item.stream, snapshot.owner, debate, entry, item.event),
+                "hook": (hook.name,),
+            }
             if action.intervene:
                 request = InterventionRequest(
                     text=fill_template(action.intervene.text, fields, MAX_TEXT_LENGTH),

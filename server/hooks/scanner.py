@@ -130,7 +130,7 @@ class EntryScanner:
                 if not hooks:
                     continue
                 debate = self.past.find(SCANNER, snapshot, reference.seq)
-                fields = collect_fields(debate_id, debate, entry, name)
+                fields = collect_fields(debate_id, snapshot.owner, debate, entry, name)
                 for hook in hooks:
                     # One accepted value is enough, of tags too.
                     if all(set(fields.get(key, ())) & set(accepted) for key, accepted in hook.when.items()):

@@ -55,6 +55,20 @@ async def test_a_line_is_logged_with_what_is_known_of_the_event(database: str, l
     assert log_lines.messages[0] == f"tell: Cy in {snapshot.id}, timeout: Cy did not answer. {{}}"
 
 
+@pytest.mark.requirement("N14")
+async def test_a_hook_hears_debates_of_all_owners_or_of_those_that_it_names(
+    database: str, log_lines: LogLines
+) -> None:
+    told = logs("{hook}: {owner} asks {question}")
+    hooks = (hook("every", "debate_start", told), hook("one", "debate_start", told, owner=["ann"]))
+    async with open_hooks(database, *hooks) as manager:
+        await start_debate(manager.of("ann"), question="A?")
+        await start_debate(manager.of("ben"), question="B?")
+        await log_lines.wait_for("every: ben")
+
+    assert sorted(log_lines.messages) == ["every: ann asks A?", "every: ben asks B?", "one: ann asks A?"]
+
+
 async def test_a_line_stays_one_line_however_the_debate_is_worded(database: str, log_lines: LogLines) -> None:
     async with open_hooks(database, hook("tell", "debate_start", logs("asked: {question}"))) as manager:
         await start_debate(manager, question="Ship\nit\x1b[31m? " + "x" * 9000)

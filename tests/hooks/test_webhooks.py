@@ -294,4 +294,4 @@ def test_a_hook_reads_names_where_a_model_wrote_code_words() -> None:
     posted = json.loads(build_body(item, debate, entry))["event"]
 
     assert (posted["text"], posted["hash"]) == ("Proponent is wrong.", entry.hash)
-    assert collect_fields("d-1", debate, entry, item.event)["text"] == ("Proponent is wrong.",)
+    assert collect_fields("d-1", "local", debate, entry, item.event)["text"] == ("Proponent is wrong.",)

@@ -1,4 +1,4 @@
-"""The daily budget (UTC) of all debates together: requests to models, and dollars.
+"""The daily budget (UTC) of all debates together, and of those of each owner: requests to models, and dollars.
 
 What each debate spent on a day is stored with its entries, and what calls in flight may take at most is reserved
 in the database before they are made. So all processes on a database share the budget, and a restart forgets
@@ -31,6 +31,10 @@ class DailyLimits(NamedTuple):
 
 NO_LIMITS = DailyLimits()
 
+NOTHING = Spending()
+
+WHOLE, OWN = "the day's budget", "the day's budget of its owner"
+
 
 @dataclass
 class DailyBudget:
@@ -39,11 +43,16 @@ class DailyBudget:
     journal: Journal
     leases: Leases
     limits: DailyLimits
+    owner_limits: DailyLimits = NO_LIMITS  # of each owner alone
     released: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, when a reservation ends
 
     @property
     def is_limited(self) -> bool:
-        return any(self.limits)
+        return any((*self.limits, *self.owner_limits))
+
+    @property
+    def is_cost_limited(self) -> bool:
+        return bool(self.limits.cost_usd or self.owner_limits.cost_usd)
 
     @property
     def day(self) -> str:
@@ -60,8 +69,8 @@ class DailyBudget:
             choose(UNBOUNDED)
             return
 
-        def grant(whole: Spending, _own: Spending) -> Amount:
-            return choose(self.compute_remaining(*whole, cost_per_request).calls)
+        def grant(whole: Spending, own: Spending) -> Amount:
+            return choose(self.compute_remaining(whole, own, cost_per_request)[0].calls)
 
         with translate_storage_errors():
             if not await self.journal.reserve(debate_id, self.leases.holder, day=self.day, grant=grant):
@@ -89,21 +98,39 @@ class DailyBudget:
         with translate_storage_errors():
             return await self.journal.find_spending(self.day)
 
+    async def find_remaining(self, owner: str) -> tuple[Remaining, Amount]:
+        """As `compute_remaining`, for a debate of this owner as of now."""
+        with translate_storage_errors():
+            own = (
+                await self.journal.find_spending(self.day, owner=owner) if any(self.owner_limits) else NOTHING
+            )
+            return self.compute_remaining(await self.journal.find_spending(self.day), own)
+
     def compute_remaining(
-        self, spent: Amount, reserved: Amount, cost_per_request: Decimal = Decimal(0)
-    ) -> Remaining:
-        """How many more requests may be made today, and which limit says so."""
-        limits = self.limits
-        requests = limits.calls - spent.requests - reserved.requests if limits.calls else UNBOUNDED
-        if limits.cost_usd:
-            money = limits.cost_usd - spent.cost - reserved.cost
-            if money <= 0:
-                text = f"{spent.cost} of {limits.cost_usd} US dollars spent today"
-                return Remaining(0, f"the day's budget: {text}")
-            if cost_per_request:  # an estimate: while something is left, one more may be made
-                requests = min(requests, max(int(money / cost_per_request), 1))
-        reason = f"the day's budget: {spent.requests} of {limits.calls} calls made today"
-        return Remaining(max(requests, 0), reason)
+        self, whole: Spending, own: Spending, cost_per_request: Decimal = Decimal(0)
+    ) -> tuple[Remaining, Amount]:
+        """How many more requests may be made today, which limit says so, and what is reserved under that limit.
+
+        `whole`: of all owners; `own`: of the owner of the debate that asks.
+        """
+        of_all = compute_remaining(self.limits, whole, cost_per_request, WHOLE)
+        of_owner = compute_remaining(self.owner_limits, own, cost_per_request, OWN)
+        return (of_owner, own.reserved) if of_owner.calls < of_all.calls else (of_all, whole.reserved)
+
+
+def compute_remaining(
+    limits: DailyLimits, spending: Spending, cost_per_request: Decimal, name: str
+) -> Remaining:
+    """How many more requests limits allow, and why no more. `name`: of the limits, for people."""
+    spent, reserved = spending
+    requests = limits.calls - spent.requests - reserved.requests if limits.calls else UNBOUNDED
+    if limits.cost_usd:
+        money = limits.cost_usd - spent.cost - reserved.cost
+        if money <= 0:
+            return Remaining(0, f"{name}: {spent.cost} of {limits.cost_usd} US dollars spent today")
+        if cost_per_request:  # an estimate: while something is left, one more may be made
+            requests = min(requests, max(int(money / cost_per_request), 1))
+    return Remaining(max(requests, 0), f"{name}: {spent.requests} of {limits.calls} calls made today")
 
 
 def sum_amounts(amounts: Iterable[Amount]) -> Amount:
