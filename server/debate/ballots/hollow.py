@@ -17,6 +17,7 @@ from server.debate.ballots.convergence import find_share, measure_movement
 from server.debate.ballots.waves import MIN_ROUNDS
 from server.debate.documents.marks import check_quotes
 from server.debate.facts.beliefs import Citation, HollowPattern, Signal, SignalName, format_share
+from server.debate.facts.config import HUMAN
 from server.debate.facts.events import Balloted
 from server.debate.facts.state import Debate, once
 from server.debate.votes.families import family
@@ -243,14 +244,17 @@ def measure_dependence(debate: Debate) -> Measured:
     """How far debaters are one voice: one less the share that each is a voice of its own; those with a like, of all."""
     answered = {turn.seat: turn.usage.model for turn in debate.turns}
     models = [answered.get(debater.name, debater.model) for debater in debate.setup.debaters]
-    pairs = list(combinations(models, 2))
-    alike = [
-        SAME_MODEL if one == other else SAME_FAMILY if family(one) == family(other) else OTHERWISE
-        for one, other in pairs
-    ]
+    alike = [measure_likeness(one, other) for one, other in combinations(models, 2)]
     mean = sum(alike, Fraction(0)) / len(alike)
-    shared = sum(models.count(model) > 1 for model in models)
+    shared = sum(models.count(model) > 1 and model != HUMAN for model in models)
     return 1 - 1 / (1 + (len(models) - 1) * mean), shared, len(models)
+
+
+def measure_likeness(one: str, other: str) -> Fraction:
+    """How far errors of two models go together. Two people are two."""
+    if HUMAN in (one, other) or family(one) != family(other):
+        return OTHERWISE
+    return SAME_MODEL if one == other else SAME_FAMILY
 
 
 def find_last_round(debate: Debate) -> int:

@@ -128,6 +128,12 @@ class TestSignals:
         found = find(simulation.simulate(opened).play_to_round(2), "dependence")
         assert (found.part, found.raised) == (5, True)
 
+    def test_people_are_voices_of_their_own(self) -> None:
+        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": "human"} for n in range(4)]
+        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
+        found = find(simulation.simulate(opened).play_to_round(2), "dependence")
+        assert (found.part, found.value, found.raised) == (0, "0.6000", False)
+
     def test_models_are_those_that_answered_whatever_they_were_asked_as(self) -> None:
         team = [{"name": f"S{n}", "stance": f"plan {n}", "model": f"router/{n}"} for n in range(5)]
         opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
