@@ -85,7 +85,7 @@ def redact_pieces(text: str, piece: str) -> tuple[str, str]:
 def find_secrets(environ: Mapping[str, str]) -> Iterator[str]:
     """The secret values of an environment."""
     for name, value in environ.items():
-        if is_secret_name(name) and not name.upper().endswith("_FILE"):  # that has a path
+        if is_secret_name(name) and not name.upper().endswith(("_FILE", "COUNTERPOINT_TOKENS")):  # paths
             yield from (value, re.sub(f"^{_SCHEME}", "", value, flags=re.IGNORECASE))
         elif _is_random(value):
             yield value
@@ -138,7 +138,7 @@ def _compile_named_part() -> re.Pattern[str]:
 def _compile_key_shapes() -> re.Pattern[str]:
     """The keys of well-known providers, and what stands where keys do."""
     return re.compile(
-        r"\b[sprx]k[-_][\w*.-]{6,}|\b(?:AIza|gsk_|xai-|ghp_|hf_)[\w-]{6,}"
+        r"\b[sprx]k[-_][\w*.-]{6,}|\b(?:AIza|gsk_|xai-|ghp_|hf_|cpt_)[\w-]{6,}|\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]*"
         r"|\b(?:bearer|basic)\s+[\w.~+/*=-]+"
         rf"|(?P<named>(?<=[?&])[\w-]*(?:{'|'.join(SECRET_WORDS)})[\w-]*=)[^&\s\"']+|(?<=://)[^/\s@]+:[^/\s@]+(?=@)",
         re.IGNORECASE,

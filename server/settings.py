@@ -204,6 +204,9 @@ class Settings(BaseModel):
     """Origins of other sites whose pages may use it, such as `https://app.example.org`. Default: none."""
     max_body: int = Field(4 * 2**20, ge=1_000, le=2**30)
     """Bytes of a request over HTTP, at most. Default: 4 MB."""
+    tokens: str = ""
+    """Path of a file with the [tokens](http.md#tokens) of those who may use `serve --http`: hashes, owners and scopes.
+    Default: they are in the database."""
     owner_requests_per_minute: int = Field(0, ge=0)
     """Requests over HTTP in a minute, for each owner, at most. 0: no limit."""
     owner_daily_calls: int = Field(0, ge=0)

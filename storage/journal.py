@@ -16,6 +16,7 @@ from storage.deletion import Deletion, Tombstone
 from storage.ledger import Ledger, LedgerRow
 from storage.outbox import Outbox
 from storage.similarity import Similarity
+from storage.tokens import TokenStore
 
 
 class StorageError(Exception):
@@ -152,7 +153,7 @@ Seal = Callable[[str, int, bytes], str]
 """What is kept beside the head of a stream, made from its name, the number of the last entry and its hash."""
 
 
-class Journal(Ledger, Deletion, Similarity, Cache, Protocol):
+class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
     """Every method may raise StorageError.
 
     A stream has an owner, who is not part of its chain. Methods with an `owner` tell of that owner's streams only, as

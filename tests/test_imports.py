@@ -43,6 +43,7 @@ ROOMS: dict[str, str] = {
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction storage",
     "signing": "debate.facts redaction storage",
+    "access": "settings storage",
     "debate.analysis": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
     ),
@@ -179,7 +180,10 @@ ROOMS: dict[str, str] = {
         "models.own models.providers redaction settings startup storage telemetry tools.asking tools.debates "
         "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
-    "http_server": "compose debate.facts engine.debates mcp models.own redaction settings startup storage telemetry",
+    "http_server": (
+        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage telemetry "
+        "tools.listing"
+    ),
     "client_configs": "debate.facts settings",
     "cli": "",
     "cli.files": "",
@@ -202,7 +206,7 @@ ROOMS: dict[str, str] = {
         "research settings signing storage upkeep web.page web.record web.site web.sources"
     ),
     "cli.installation": (
-        "cli.files cli.session client_configs compose debate.commands debate.facts debate.views "
+        "access cli.files cli.session client_configs compose debate.commands debate.facts debate.views "
         "engine.database engine.debates hooks models models.local models.model_servers models.prices "
         "models.providers models.registry models.windows redaction research settings signing startup "
         "storage upkeep"
@@ -218,7 +222,7 @@ ROOMS: dict[str, str] = {
 """What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
 
 LIBRARIES: dict[str, str] = {
-    "access": "mcp",
+    "access": "mcp pydantic",
     "debate.facts": "pydantic",
     "debate.ballots": "pydantic",
     "storage": "anyio rfc8785",
@@ -290,9 +294,9 @@ MORE_ENTRIES = {
     "server/debate/commands": 13,  # one a part of a request
     "server/debate": 13,  # the rooms of the core
     "server/debate/facts": 14,  # one for each kind of facts
-    "storage/postgres": 13,  # one for each part of the contract
-    "storage/sqlite": 13,  # likewise
-    "storage": 15,  # what the databases have in common
+    "storage/postgres": 14,  # one for each part of the contract
+    "storage/sqlite": 14,  # likewise
+    "storage": 16,  # what the databases have in common
     "server": 22,  # the rooms themselves, and the files that belong to none
 }
 

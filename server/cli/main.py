@@ -23,7 +23,7 @@ from server.cli.debates import (
 )
 from server.cli.debates.view import view
 from server.cli.defaults import build_default_map
-from server.cli.installation import cache, databases, doctor, keys, models
+from server.cli.installation import cache, databases, doctor, keys, models, tokens
 from server.cli.installation.install import install, uninstall
 from server.debate.facts.errors import DebateError, require
 from server.debate.facts.text import clean_line
@@ -114,6 +114,7 @@ for command in (
         steer.intervene,
         steer.tag,
         verify.verify,
+        tokens.token,
         view,
         watch.watch,
     ),

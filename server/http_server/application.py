@@ -15,8 +15,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
+from server.http_server.authentication import Accounts, Authentication, RatedRequests, ScopedRequests
 from server.http_server.bodies import BoundedBodies
-from server.http_server.gate import Gate, Place, refuse
+from server.http_server.gate import Gate, refuse
 from server.http_server.metrics import METRICS_PATH, Metrics
 from server.http_server.rates import RequestRates
 from server.http_server.sessions import Sessions, refuse_subscriptions
@@ -40,7 +41,7 @@ class Service:
         self,
         manager: DebateManager,
         settings: Settings,
-        place: Place,
+        accounts: Accounts,
         *,
         is_stateless: bool,
         metrics: Metrics | None = None,
@@ -54,12 +55,17 @@ class Service:
         if is_stateless:
             self.mcp.middleware.append(refuse_subscriptions)
         self.sessions = Sessions(self.mcp, is_stateless=is_stateless, max_body=settings.max_body)
-        mcp: ASGIApp = StreamableHTTPASGIApp(self.sessions)
-        mcp = BoundedBodies(PostOnly(mcp) if is_stateless else mcp, max_bytes=settings.max_body)
-        limited = RatedRequests(mcp, RequestRates(settings.owner_requests_per_minute))
-        self.app = self._build_application(limited, settings, place)
+        self.accounts, self.rates = accounts, RequestRates(settings.owner_requests_per_minute)
+        self.app = self._build_application(self._build_endpoint(settings, is_stateless), settings)
 
-    def _build_application(self, mcp: ASGIApp, settings: Settings, place: Place) -> ASGIApp:
+    def _build_endpoint(self, settings: Settings, is_stateless: bool) -> ASGIApp:
+        """What answers requests of MCP. Who sends one is known before its body is read."""
+        mcp: ASGIApp = StreamableHTTPASGIApp(self.sessions)
+        mcp = ScopedRequests(PostOnly(mcp) if is_stateless else mcp, self.accounts)
+        mcp = BoundedBodies(mcp, max_bytes=settings.max_body)
+        return Authentication(RatedRequests(mcp, self.rates), self.accounts)
+
+    def _build_application(self, mcp: ASGIApp, settings: Settings) -> ASGIApp:
         routes = [
             Route(HEALTH_PATH, self.tell_health),
             Route(READY_PATH, self.tell_readiness),
@@ -80,7 +86,7 @@ class Service:
             )
         return Gate(
             application,
-            place,
+            self.accounts.place,
             hosts=settings.http_hosts,
             origins=settings.http_origins,
             open_paths=open_paths,
@@ -113,22 +119,6 @@ class Service:
             logger.warning("Not ready: %s", str(error) or "the database does not answer")
             return refuse(503, "The database cannot be used.")
         return JSONResponse({"ready": True})
-
-
-class RatedRequests:
-    """Refuses what an owner asks for more often than the limit says."""
-
-    def __init__(self, app: ASGIApp, rates: RequestRates) -> None:
-        self.app, self.rates = app, rates
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if wait := self.rates.take(""):
-            text = f"At most {self.rates.limit} requests a minute (COUNTERPOINT_OWNER_REQUESTS_PER_MINUTE)."
-            response = refuse(429, text)
-            response.headers["retry-after"] = str(wait)
-            await response(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
 
 
 class PostOnly:

@@ -21,11 +21,13 @@ import uvicorn
 from server.compose import open_manager
 from server.debate.facts.errors import InvalidRequestError
 from server.http_server.application import MCP_PATH, Service
+from server.http_server.authentication import Accounts
 from server.http_server.connections import BoundedProtocol
 from server.http_server.gate import Place
 from server.http_server.metrics import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings
+from server.startup import open_journal
 from storage.addresses import is_address
 
 IDLE_SECONDS = 75  # until a connection on which nothing is asked is closed: longer than proxies keep theirs
@@ -62,14 +64,6 @@ def open_listener(place: Place) -> socket.socket:
         listener.close()
         raise InvalidRequestError(f"{place.netloc} cannot be listened on: {error.strerror}.") from None
     return listener
-
-
-def require_safe(place: Place) -> None:
-    """Raises InvalidRequestError for an address that others can reach, where nobody would have to say who they are."""
-    if not place.is_loopback:
-        raise InvalidRequestError(
-            f"{place.netloc} can be reached from other machines, and there are no tokens. Serve 127.0.0.1 instead."
-        )
 
 
 class HttpServer(uvicorn.Server):
@@ -146,17 +140,22 @@ async def serve(
 
     Raises InvalidRequestError, InvalidSettingsError, StorageUnavailableError.
     """
-    require_safe(place)
     by_default = is_address(settings.database) if settings.http_stateless is None else settings.http_stateless
     with open_listener(place) as listener:
         place = replace(place, port=listener.getsockname()[1])
-        with open_metrics(os.environ, settings.metrics_token, place) as metrics:
-            async with open_manager(settings, models, recover=True, telemetry=metrics.telemetry) as manager:
-                is_stateless = is_stateless or by_default
-                service = Service(manager, settings, place, is_stateless=is_stateless, metrics=metrics)
-                server = HttpServer(service, settings.drain_seconds)
-                manager.start_task(end_at_signal, server)
-                server.announcement = f"Counterpoint serves MCP at http://{place.netloc}{MCP_PATH}\n"
-                async with service.run():
-                    await server.serve([listener])
+        async with open_journal(settings) as journal:
+            accounts = Accounts(settings, journal, place)
+            await accounts.require_safe()
+            with open_metrics(os.environ, settings.metrics_token, place) as metrics:
+                async with open_manager(
+                    settings, models, recover=True, journal=journal, telemetry=metrics.telemetry
+                ) as manager:
+                    service = Service(
+                        manager, settings, accounts, is_stateless=is_stateless or by_default, metrics=metrics
+                    )
+                    server = HttpServer(service, settings.drain_seconds)
+                    manager.start_task(end_at_signal, server)
+                    server.announcement = f"Counterpoint serves MCP at http://{place.netloc}{MCP_PATH}\n"
+                    async with service.run():
+                        await server.serve([listener])
     return 128 + server.signal_number

@@ -31,6 +31,7 @@ from storage.postgres.lists import PostgresLists
 from storage.postgres.migrations import MIGRATIONS, apply_migrations, check_server, prepare
 from storage.postgres.outbox import PostgresOutbox
 from storage.postgres.pool import UPKEEP_SECONDS, Database, Password, Session, transpose
+from storage.postgres.tokens import PostgresTokens
 from storage.postgres.upkeep import PostgresUpkeep
 from storage.words import Tokenizer
 
@@ -86,6 +87,7 @@ class PostgresJournal(
     PostgresLedger,
     PostgresDeletion,
     PostgresCache,
+    PostgresTokens,
 ):
     def __init__(self, database: Database, *, is_read_only: bool) -> None:
         super().__init__(database.patience)

@@ -7,6 +7,7 @@ from storage.migrations import Migration, find_missing
 from storage.postgres.cache import CREATE_CACHE
 from storage.postgres.ledger import CREATE_LEDGER_SUMS
 from storage.postgres.pool import SCHEMA, Database, Session
+from storage.postgres.tokens import CREATE_TOKENS
 
 MIN_SERVER_VERSION = 150_000  # as `server_version_num` has it
 
@@ -154,6 +155,7 @@ MIGRATIONS: Sequence[Migration] = (
     Migration(1, "initial", (INITIAL,)),
     Migration(2, "cache", (CREATE_CACHE,)),
     Migration(3, "ledger_sums", (CREATE_LEDGER_SUMS,)),
+    Migration(4, "tokens", (CREATE_TOKENS,)),
 )
 
 CREATE_MIGRATION_TABLE = """

@@ -37,6 +37,7 @@ from storage.sqlite.lists import SqliteLists
 from storage.sqlite.migrations import MIGRATIONS, migrate
 from storage.sqlite.outbox import SqliteOutbox
 from storage.sqlite.seals import SqliteSeals
+from storage.sqlite.tokens import SqliteTokens
 from storage.sqlite.upkeep import SqliteUpkeep
 from storage.words import Tokenizer
 
@@ -159,6 +160,7 @@ class SqliteJournal(
     SqliteLedger,
     SqliteDeletion,
     SqliteCache,
+    SqliteTokens,
 ):
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         super().__init__(database.lock_timeout)

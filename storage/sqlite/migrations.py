@@ -7,6 +7,7 @@ from storage.sqlite.cache import CREATE_CACHE
 from storage.sqlite.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
 from storage.sqlite.ledger import CREATE_LEDGER, CREATE_LEDGER_SUMS, GIVE_LEDGER_OWNERS
+from storage.sqlite.tokens import CREATE_TOKENS
 
 MIGRATIONS: Sequence[Migration] = (
     Migration(
@@ -168,6 +169,7 @@ MIGRATIONS: Sequence[Migration] = (
     ),
     Migration(8, "cache", CREATE_CACHE),
     Migration(9, "ledger_sums", CREATE_LEDGER_SUMS),
+    Migration(10, "tokens", CREATE_TOKENS),
 )
 
 CREATE_MIGRATION_TABLE = """

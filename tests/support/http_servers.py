@@ -15,10 +15,12 @@ from typing import Any
 import anyio
 import httpx2
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from server.compose import open_manager
 from server.engine.debates import DebateManager
 from server.http_server.application import Service
+from server.http_server.authentication import Accounts
 from server.http_server.connections import BoundedProtocol
 from server.http_server.gate import Place
 from server.http_server.serving import HttpServer, open_listener
@@ -52,8 +54,11 @@ class Running:
     def address(self) -> str:
         return f"{self.root}/mcp"
 
-    def connect(self, era: str = "auto", **options: Any) -> Client:
-        return Client(self.address, mode=era, **options)
+    def connect(self, era: str = "auto", token: str = "", **options: Any) -> Client:
+        if not token:
+            return Client(self.address, mode=era, **options)
+        web = httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=30)
+        return Client(streamable_http_client(self.address, http_client=web), mode=era, **options)
 
 
 @asynccontextmanager
@@ -70,7 +75,8 @@ async def serve_http(
     async with open_manager(chosen, models, environ={}) as manager:
         with open_listener(Place("127.0.0.1", 0)) as listener:
             place = Place("127.0.0.1", listener.getsockname()[1])
-            service = Service(manager, chosen, place, is_stateless=is_stateless)
+            accounts = Accounts(chosen, manager.store.journal, place)
+            service = Service(manager, chosen, accounts, is_stateless=is_stateless)
             server = HttpServer(service, chosen.drain_seconds, protocol)
             async with service.run(), anyio.create_task_group() as tasks:
                 tasks.start_soon(server.drain)

@@ -14,6 +14,7 @@ from mcp.server.lowlevel import Server
 
 from server.compose import open_manager
 from server.http_server.application import Service
+from server.http_server.authentication import Accounts
 from server.http_server.gate import Place
 from server.http_server.serving import HttpServer, open_listener
 from server.mcp import tasks
@@ -100,7 +101,9 @@ async def serve(database: str) -> None:
     async with open_manager(settings, task_fixtures.build_slow_models(), environ={}) as manager:
         with open_listener(Place("127.0.0.1", 0)) as listening:
             place = Place("127.0.0.1", listening.getsockname()[1])
-            service = Service(manager, settings, place, is_stateless=False)
+            service = Service(
+                manager, settings, Accounts(settings, manager.store.journal, place), is_stateless=False
+            )
             await add_fixtures(service.mcp)
             web = HttpServer(service, drain_seconds=0)
             web.announcement = f"http://{place.netloc}/mcp\n"

@@ -1,0 +1,150 @@
+"""Who sends a request, and whether they may: 401 without a token that is good, 403 without the scope that it takes.
+
+What is verified is put where `server.access.caller` looks for it. It is set for each request, also to nobody: requests
+on one connection would inherit it from each other.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.access.caller import DEBATE, READ, read_caller
+from server.access.tokens import StoredTokens, TokenFile
+from server.debate.facts.errors import DebateError, InvalidRequestError
+from server.http_server.gate import Place, refuse
+from server.http_server.rates import RequestRates
+from server.settings import Settings
+from server.tools.listing import find_scope
+from storage.journal import StorageError
+from storage.tokens import TokenStore
+
+MAX_TOKEN_LENGTH = 16_000
+
+NO_TOKENS = (
+    "{netloc} can be reached from other machines, and there are no tokens. Make one (counterpoint token new OWNER), or "
+    "serve 127.0.0.1."
+)
+
+
+class Accounts:
+    """Those who may use a server. Without any, everybody on this machine may, where nobody else can reach it."""
+
+    def __init__(self, settings: Settings, journal: TokenStore, place: Place) -> None:
+        self.store = TokenFile(settings.tokens) if settings.tokens else journal
+        self.verifiers: list[TokenVerifier] = [StoredTokens(self.store)]
+        self.place, self._has_tokens = place, bool(settings.tokens)
+
+    async def are_needed(self) -> bool:
+        """Whether there were ever tokens: a server does not open itself to all when the last one is revoked."""
+        self._has_tokens = self._has_tokens or bool(await self.store.read_tokens())
+        return self._has_tokens
+
+    async def require_safe(self) -> None:
+        """Raises InvalidRequestError for an address that others reach, where nobody would have to say who they are."""
+        if not self.place.is_loopback and not await self.are_needed():
+            raise InvalidRequestError(NO_TOKENS.format(netloc=self.place.netloc))
+
+    async def verify(self, token: str) -> AccessToken | None:
+        """None for a token that is not good. Raises StorageError, InvalidSettingsError."""
+        if len(token) > MAX_TOKEN_LENGTH:
+            return None
+        for verifier in self.verifiers:
+            if verified := await verifier.verify_token(token):
+                return verified
+        return None
+
+    def challenge(self, status: int, error: str, text: str, **more: str) -> JSONResponse:
+        """A refusal as of RFC 6750, which names no error where no token was sent."""
+        told = {"error": error, "error_description": text} if error else {}
+        parameters = ", ".join(f'{name}="{value}"' for name, value in {**told, **more}.items())
+        response = JSONResponse({"error": error or "unauthorized", "error_description": text}, status)
+        response.headers["www-authenticate"] = f"Bearer {parameters}".strip()
+        return response
+
+
+class Authentication:
+    """Lets those in whom `accounts` know. `app` finds an `AuthenticatedUser` in the scope, but for local requests."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts) -> None:
+        self.app, self.accounts = app, accounts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        user, refusal = None, None
+        token = find_bearer(Headers(scope=scope))
+        try:
+            verified = await self.accounts.verify(token) if token else None
+            if verified:
+                user = AuthenticatedUser(verified)
+            elif token is not None or await self.accounts.are_needed():
+                refusal = self.accounts.challenge(
+                    401, "invalid_token" if token else "", "A token is needed, and this is none."
+                )
+        except (DebateError, StorageError):
+            refusal = refuse(503, "The tokens cannot be read now.")
+        before = auth_context_var.set(user)
+        try:
+            await (refusal or self.app)(scope if user is None else {**scope, "user": user}, receive, send)
+        finally:
+            auth_context_var.reset(before)
+
+
+def find_bearer(headers: Headers) -> str | None:
+    """The token of a request; "" for an `Authorization` that has none, None without one."""
+    given = headers.getlist("authorization")
+    if not given:
+        return None
+    scheme, _, token = given[0].partition(" ")
+    return token.strip() if len(given) == 1 and scheme.lower() == "bearer" else ""
+
+
+class ScopedRequests:
+    """Refuses what a token's scopes do not cover. The request stands whole in the scope, as `body`."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts) -> None:
+        self.app, self.accounts = app, accounts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        needed, caller = READ, read_caller()
+        if not caller.may(DEBATE):
+            needed = find_needed_scope(scope["body"])
+        if caller.may(needed):
+            await self.app(scope, receive, send)
+            return
+        text = f"This needs the scope {needed}, which your token does not have."
+        refusal = self.accounts.challenge(403, "insufficient_scope", text, scope=needed)
+        await refusal(scope, receive, send)
+
+
+def find_needed_scope(body: bytes) -> str:
+    """The scope for a message of MCP; what is none is refused by those who read it next."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return READ
+    if not isinstance(message, dict):
+        return READ
+    params: Any = message.get("params")
+    return find_scope(str(message.get("method")), params if isinstance(params, Mapping) else {})
+
+
+class RatedRequests:
+    """Refuses what an owner asks for more often than the limit says."""
+
+    def __init__(self, app: ASGIApp, rates: RequestRates) -> None:
+        self.app, self.rates = app, rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if wait := self.rates.take(read_caller().owner):
+            text = f"At most {self.rates.limit} requests a minute (COUNTERPOINT_OWNER_REQUESTS_PER_MINUTE)."
+            response = refuse(429, text)
+            response.headers["retry-after"] = str(wait)
+            await response(scope, receive, send)
+            return
+        await self.app(scope, receive, send)

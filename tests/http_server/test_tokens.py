@@ -1,0 +1,241 @@
+"""Who is let in over HTTP, and how far: tokens, their scopes, and none."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from server.access.tokens import make_token
+from server.debate.facts.errors import InvalidRequestError
+from server.http_server.authentication import Accounts
+from server.http_server.gate import Place
+from server.settings import Settings
+from tests.support.http_servers import ACCEPT, HttpProcess, Running, build_request, send, serve_http
+from tests.support.mcp_debates import run_debate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
+
+START = {"name": "start_debate", "arguments": {"question": "Ship it?", "options": {"framing": False}}}
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    async with serve_http(str(tmp_path / "a.db")) as started:
+        yield started
+
+
+async def add_token(running: Running, owner: str = "alice", *scopes: str, days: int | None = None) -> str:
+    made, stored = make_token(owner, scopes or ("debate",), days)
+    await running.manager.store.journal.add_token(stored)
+    return made
+
+
+async def ask(running: Running, token: str, method: str = "tools/list", **params: Any) -> httpx2.Response:
+    headers = {"authorization": f"Bearer {token}"}
+    return await send(running.address, method, headers=headers, **params)
+
+
+async def test_this_machine_is_served_without_a_token_until_there_is_one(running: Running) -> None:
+    assert (await send(running.address)).status_code == 200
+    token = await add_token(running)
+    refused = await send(running.address)
+
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert (await ask(running, token)).status_code == 200
+
+
+async def test_a_revoked_token_is_refused_at_once_and_opens_nothing(running: Running) -> None:
+    token = await add_token(running)
+    assert (await ask(running, token)).status_code == 200
+    [stored] = await running.manager.store.journal.read_tokens()
+    await running.manager.store.journal.revoke_token(stored.digest, "2026-01-01")
+
+    assert (await ask(running, token)).status_code == 401
+    assert (await send(running.address)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    ["Bearer x", "Bearer", "Basic eA==", "cpt_x", "Bearer cpt_x", f"Bearer {'x' * 20_000}"],
+)
+async def test_a_header_without_a_good_token_is_refused_also_where_none_is_needed(
+    running: Running, authorization: str
+) -> None:
+    refused = await send(running.address, headers={"authorization": authorization})
+
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_an_expired_token_is_refused(running: Running) -> None:
+    token = await add_token(running, days=0)
+
+    assert (await ask(running, token)).status_code == 401
+
+
+async def test_a_token_in_an_address_or_a_second_header_is_none(running: Running) -> None:
+    token = await add_token(running)
+    headers, body = build_request()
+    twice = [*headers.items(), ("authorization", f"Bearer {token}"), ("authorization", f"Bearer {token}")]
+    async with httpx2.AsyncClient() as client:
+        address = f"{running.address}?access_token={token}"
+        assert (await client.post(address, json=body, headers=headers)).status_code == 401
+        assert (await client.post(running.address, json=body, headers=twice)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("scopes", "method", "params", "status"),
+    [
+        (["read"], "tools/list", {}, 200),
+        (["read"], "tools/call", {"name": "find_debates", "arguments": {}}, 200),
+        (["read"], "tools/call", START, 403),
+        (["debate"], "tools/call", START, 200),
+        (["admin"], "tools/list", {}, 403),
+        (["admin", "read"], "tools/list", {}, 200),
+    ],
+)
+async def test_a_scope_that_is_missing_is_named(
+    running: Running, scopes: list[str], method: str, params: dict[str, Any], status: int
+) -> None:
+    token = await add_token(running, "alice", *scopes)
+    answer = await ask(running, token, method, **params)
+
+    assert answer.status_code == status
+    if status == 403:
+        needed = "debate" if method == "tools/call" else "read"
+        told = answer.headers["www-authenticate"]
+        assert 'error="insufficient_scope"' in told
+        assert f'scope="{needed}"' in told
+        assert answer.json()["error"] == "insufficient_scope"
+
+
+async def test_the_older_era_is_held_to_scopes_as_well(running: Running) -> None:
+    token = await add_token(running, "alice", "read")
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": START}
+    headers = {**ACCEPT, "authorization": f"Bearer {token}", "mcp-protocol-version": "2025-06-18"}
+    async with httpx2.AsyncClient() as client:
+        assert (await client.post(running.address, json=body, headers=headers)).status_code == 403
+        for text in (b"{", b"[]", b'"x"', b"[" * 100_000):
+            refused = await client.post(
+                running.address, content=text, headers={**headers, "content-type": "application/json"}
+            )
+            assert refused.status_code == 400
+
+
+async def test_a_session_is_of_use_to_its_own_token_alone(running: Running) -> None:
+    alice, bob = await add_token(running, "alice"), await add_token(running, "bob")
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    async with httpx2.AsyncClient() as client:
+        opened = await client.post(
+            running.address, json=body, headers={**ACCEPT, "authorization": f"Bearer {alice}"}
+        )
+        session = {**ACCEPT, "mcp-session-id": opened.headers["mcp-session-id"]}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        statuses = [
+            (
+                await client.post(
+                    running.address, json=listing, headers={**session, "authorization": f"Bearer {token}"}
+                )
+            ).status_code
+            for token in (alice, bob)
+        ]
+    assert statuses == [200, 404]
+
+
+async def test_a_client_with_its_token_holds_a_debate(running: Running, era: str) -> None:
+    token = await add_token(running)
+    async with running.connect(era, token) as client:
+        assert (await run_debate(client))["status"] == "concluded"
+
+
+async def test_requests_are_counted_by_owner(tmp_path: Path) -> None:
+    async with serve_http(str(tmp_path / "a.db"), owner_requests_per_minute=2) as running:
+        alice, bob = await add_token(running, "alice"), await add_token(running, "bob")
+        statuses = [(await ask(running, alice)).status_code for _ in range(3)]
+        statuses += [(await ask(running, await add_token(running, "alice"))).status_code]
+        statuses += [(await ask(running, bob)).status_code]
+
+    assert statuses == [200, 200, 429, 429, 200]
+
+
+async def test_who_asks_without_a_token_is_told_nothing_but_that(tmp_path: Path) -> None:
+    async with serve_http(str(tmp_path / "a.db")) as running:
+        await add_token(running)
+        headers, _ = build_request()
+        async with httpx2.AsyncClient() as client:
+            large = await client.post(running.address, content=b" " * 5_000_000, headers=headers)
+            lost = await client.get(f"{running.root}/nothing", headers=headers)
+            probe = await client.get(f"{running.root}/readyz")
+
+    assert (large.status_code, lost.status_code, probe.status_code) == (401, 404, 200)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.5", "example.org", "localhost.example.org"])  # noqa: S104
+async def test_others_are_not_served_without_tokens(running: Running, host: str) -> None:
+    journal = running.manager.store.journal
+    accounts = Accounts(Settings(), journal, Place(host, 80))
+    with pytest.raises(InvalidRequestError, match="counterpoint token new OWNER"):
+        await accounts.require_safe()
+    await add_token(running)
+    await accounts.require_safe()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
+async def test_this_machine_alone_may_do_without_tokens(running: Running, host: str) -> None:
+    await Accounts(Settings(), running.manager.store.journal, Place(host, 80)).require_safe()
+
+
+async def test_a_file_of_tokens_that_cannot_be_read_lets_nobody_in(tmp_path: Path) -> None:
+    (tmp_path / "tokens.json").write_text("{", encoding="utf-8")
+    async with serve_http(str(tmp_path / "a.db"), tokens=str(tmp_path / "tokens.json")) as running:
+        assert (await send(running.address)).status_code == 401
+        refused = await ask(running, "cpt_x")
+
+    assert refused.status_code == 503
+    assert str(tmp_path) not in refused.text
+
+
+@pytest.mark.slow
+async def test_a_token_is_made_used_and_revoked_while_a_server_runs_and_is_in_no_log(tmp_path: Path) -> None:
+    database = str(tmp_path / "a.db")
+    environ = {"COUNTERPOINT_LOG_LEVEL": "DEBUG"}
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "counterpoint", *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"COUNTERPOINT_DB": database},
+        )
+        return done.stdout
+
+    served = HttpProcess(database, environ=environ)
+    try:
+        token = run("token", "new", "alice", "--scope", "debate", "--days", "3").splitlines()[-1]
+        headers = {"authorization": f"Bearer {token}"}
+        assert (await send(served.address)).status_code == 401
+        assert (await send(served.address, headers=headers)).status_code == 200
+        assert (await send(served.address, headers={"authorization": f"Bearer {token}x"})).status_code == 401
+        run("token", "revoke", run("token", "list").split()[0])
+        assert (await send(served.address, headers=headers)).status_code == 401
+    finally:
+        served.tell()
+    code, log = served.end()
+    assert code == 143
+    assert token not in log
+    assert token[4:] not in log
+    for file in ("a.db", "a.db-wal"):
+        path = tmp_path / file
+        assert not path.exists() or token.encode() not in path.read_bytes()

@@ -1,0 +1,13 @@
+import pytest_asyncio
+
+from storage.journal import Journal
+from tests.contract.tokens import TokenContract
+
+
+@pytest_asyncio.fixture
+async def tokens(journal: Journal) -> Journal:
+    return journal
+
+
+class TestEveryDatabase(TokenContract):
+    pass
