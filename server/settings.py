@@ -207,6 +207,13 @@ class Settings(BaseModel):
     tokens: str = ""
     """Path of a file with the [tokens](http.md#tokens) of those who may use `serve --http`: hashes, owners and scopes.
     Default: they are in the database."""
+    oidc_issuer: str = ""
+    """The OpenID Connect issuer whose [access tokens](http.md#openid-connect) `serve --http` takes, such as
+    `https://id.example.org`. Default: none."""
+    oidc_audience: str = ""
+    """What those tokens are issued for (`aud`): the name or address of this service at the issuer."""
+    oidc_owner_claim: str = Field("sub", min_length=1)
+    """The claim that names the owner. Default: `sub`."""
     owner_requests_per_minute: int = Field(0, ge=0)
     """Requests over HTTP in a minute, for each owner, at most. 0: no limit."""
     owner_daily_calls: int = Field(0, ge=0)

@@ -32,7 +32,6 @@ ROOMS: dict[str, str] = {
     "redaction": "",
     "server": "",
     "storage": "",
-    "access": "storage",
     "storage.postgres": "storage",
     "storage.sqlite": "storage",
     "debate.arguments": "debate.facts",
@@ -43,7 +42,7 @@ ROOMS: dict[str, str] = {
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction storage",
     "signing": "debate.facts redaction storage",
-    "access": "settings storage",
+    "access": "debate.facts settings storage",
     "debate.analysis": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
     ),
@@ -222,7 +221,7 @@ ROOMS: dict[str, str] = {
 """What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
 
 LIBRARIES: dict[str, str] = {
-    "access": "mcp pydantic",
+    "access": "anyio httpx2 jwt mcp pydantic",
     "debate.facts": "pydantic",
     "debate.ballots": "pydantic",
     "storage": "anyio rfc8785",

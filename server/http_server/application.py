@@ -15,7 +15,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
-from server.http_server.authentication import Accounts, Authentication, RatedRequests, ScopedRequests
+from server.http_server.authentication import (
+    MCP_PATH,
+    METADATA_PATH,
+    Accounts,
+    Authentication,
+    RatedRequests,
+    ScopedRequests,
+)
 from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import Gate, refuse
 from server.http_server.metrics import METRICS_PATH, Metrics
@@ -27,7 +34,6 @@ from server.mcp.subscriptions import UpdateBus
 from server.settings import Settings
 from storage.journal import StorageError
 
-MCP_PATH = "/mcp"
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 READY_SECONDS = 2.0
 
@@ -70,6 +76,8 @@ class Service:
             Route(HEALTH_PATH, self.tell_health),
             Route(READY_PATH, self.tell_readiness),
             Route(MCP_PATH, mcp),
+            Route(METADATA_PATH, self.accounts.describe_resource),
+            Route(METADATA_PATH + MCP_PATH, self.accounts.describe_resource),
         ]
         open_paths = [HEALTH_PATH, READY_PATH]  # probes ask by numeric addresses
         if self.metrics:

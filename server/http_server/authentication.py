@@ -7,15 +7,18 @@ on one connection would inherit it from each other.
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.access.caller import DEBATE, READ, read_caller
+from server.access.caller import DEBATE, READ, SCOPES, read_caller
+from server.access.oidc import OidcTokens
 from server.access.tokens import StoredTokens, TokenFile
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.http_server.gate import Place, refuse
@@ -25,11 +28,13 @@ from server.tools.listing import find_scope
 from storage.journal import StorageError
 from storage.tokens import TokenStore
 
+MCP_PATH = "/mcp"
+METADATA_PATH = "/.well-known/oauth-protected-resource"
 MAX_TOKEN_LENGTH = 16_000
 
 NO_TOKENS = (
-    "{netloc} can be reached from other machines, and there are no tokens. Make one (counterpoint token new OWNER), or "
-    "serve 127.0.0.1."
+    "{netloc} can be reached from other machines, and there are no tokens. Make one (counterpoint token new OWNER), "
+    "set COUNTERPOINT_OIDC_ISSUER, or serve 127.0.0.1."
 )
 
 
@@ -39,7 +44,10 @@ class Accounts:
     def __init__(self, settings: Settings, journal: TokenStore, place: Place) -> None:
         self.store = TokenFile(settings.tokens) if settings.tokens else journal
         self.verifiers: list[TokenVerifier] = [StoredTokens(self.store)]
-        self.place, self._has_tokens = place, bool(settings.tokens)
+        self.oidc = OidcTokens.find(settings)
+        if self.oidc:
+            self.verifiers.append(self.oidc)
+        self.place, self._has_tokens = place, bool(settings.tokens or self.oidc)
 
     async def are_needed(self) -> bool:
         """Whether there were ever tokens: a server does not open itself to all when the last one is revoked."""
@@ -60,13 +68,38 @@ class Accounts:
                 return verified
         return None
 
-    def challenge(self, status: int, error: str, text: str, **more: str) -> JSONResponse:
-        """A refusal as of RFC 6750, which names no error where no token was sent."""
+    def challenge(self, asgi: Scope, status: int, error: str, text: str, **more: str) -> JSONResponse:
+        """A refusal as of RFC 6750, which names no error where no token was sent; where to get one, as of RFC 9728."""
         told = {"error": error, "error_description": text} if error else {}
+        if self.oidc:
+            address = urlsplit(self.find_resource(asgi))
+            more["resource_metadata"] = f"{address.scheme}://{address.netloc}{METADATA_PATH}{address.path}"
         parameters = ", ".join(f'{name}="{value}"' for name, value in {**told, **more}.items())
         response = JSONResponse({"error": error or "unauthorized", "error_description": text}, status)
         response.headers["www-authenticate"] = f"Bearer {parameters}".strip()
         return response
+
+    def find_resource(self, scope: Scope) -> str:
+        """The address of this server for its clients: the audience of its tokens, if that is one."""
+        if self.oidc and self.oidc.audience.startswith(("https://", "http://")):
+            return self.oidc.audience
+        headers = Headers(scope=scope)
+        scheme = headers.get("x-forwarded-proto", scope["scheme"])
+        return f"{'https' if scheme == 'https' else 'http'}://{headers.get('host')}{MCP_PATH}"
+
+    async def describe_resource(self, request: Request) -> Response:
+        """The metadata of a protected resource (RFC 9728): where a client gets a token for it."""
+        if not self.oidc:
+            return refuse(404, "Tokens are made with: counterpoint token new OWNER")
+        return JSONResponse(
+            {
+                "resource": self.find_resource(request.scope),
+                "resource_name": "Counterpoint",
+                "authorization_servers": [self.oidc.issuer],
+                "scopes_supported": [*SCOPES],
+                "bearer_methods_supported": ["header"],
+            }
+        )
 
 
 class Authentication:
@@ -84,7 +117,7 @@ class Authentication:
                 user = AuthenticatedUser(verified)
             elif token is not None or await self.accounts.are_needed():
                 refusal = self.accounts.challenge(
-                    401, "invalid_token" if token else "", "A token is needed, and this is none."
+                    scope, 401, "invalid_token" if token else "", "A token is needed, and this is none."
                 )
         except (DebateError, StorageError):
             refusal = refuse(503, "The tokens cannot be read now.")
@@ -118,7 +151,7 @@ class ScopedRequests:
             await self.app(scope, receive, send)
             return
         text = f"This needs the scope {needed}, which your token does not have."
-        refusal = self.accounts.challenge(403, "insufficient_scope", text, scope=needed)
+        refusal = self.accounts.challenge(scope, 403, "insufficient_scope", text, scope=needed)
         await refusal(scope, receive, send)
 
 

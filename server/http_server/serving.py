@@ -20,8 +20,8 @@ import uvicorn
 
 from server.compose import open_manager
 from server.debate.facts.errors import InvalidRequestError
-from server.http_server.application import MCP_PATH, Service
-from server.http_server.authentication import Accounts
+from server.http_server.application import Service
+from server.http_server.authentication import MCP_PATH, Accounts
 from server.http_server.connections import BoundedProtocol
 from server.http_server.gate import Place
 from server.http_server.metrics import open_metrics
