@@ -1,7 +1,6 @@
 """The storage contract: streams of numbered, hash-chained entries, each written once.
 
-A journal stores JSON entries and one summary a stream for lists and searches; it does not interpret them.
-Every implementation passes the suite `tests/contract/journal.py`.
+A journal stores JSON entries and one summary a stream, uninterpreted. `tests/contract/journal.py` is the suite for all.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

@@ -300,8 +300,8 @@ BUILT: dict[str, str] = {
 PARTLY: dict[str, str] = {
     "D22": "similarity and response caching; missing: of responses",
     "N14": (
-        "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: tokens and "
-        "owners"
+        "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: "
+        "the same over several replicas under load"
     ),
 }
 """What of it works, and what is missing."""

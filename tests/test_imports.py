@@ -181,7 +181,7 @@ ROOMS: dict[str, str] = {
     ),
     "http_server": (
         "access compose debate.facts engine.debates mcp models.own redaction settings startup storage telemetry "
-        "tools.listing"
+        "tools.listing web.site"
     ),
     "client_configs": "debate.facts settings",
     "cli": "",

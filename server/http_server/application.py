@@ -9,8 +9,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
@@ -26,6 +26,7 @@ from server.http_server.authentication import (
 from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import Gate, refuse
 from server.http_server.metrics import METRICS_PATH, Metrics
+from server.http_server.page import PAGE_PATH, Visitors, build_pages
 from server.http_server.rates import RequestRates
 from server.http_server.sessions import Sessions, refuse_subscriptions
 from server.mcp.late_manager import LateManager
@@ -62,6 +63,7 @@ class Service:
             self.mcp.middleware.append(refuse_subscriptions)
         self.sessions = Sessions(self.mcp, is_stateless=is_stateless, max_body=settings.max_body)
         self.accounts, self.rates = accounts, RequestRates(settings.owner_requests_per_minute)
+        self.visitors = Visitors(manager)
         self.app = self._build_application(self._build_endpoint(settings, is_stateless), settings)
 
     def _build_endpoint(self, settings: Settings, is_stateless: bool) -> ASGIApp:
@@ -72,10 +74,13 @@ class Service:
         return Authentication(RatedRequests(mcp, self.rates), self.accounts)
 
     def _build_application(self, mcp: ASGIApp, settings: Settings) -> ASGIApp:
-        routes = [
+        routes: list[BaseRoute] = [
             Route(HEALTH_PATH, self.tell_health),
             Route(READY_PATH, self.tell_readiness),
             Route(MCP_PATH, mcp),
+            Route("/", RedirectResponse(f"{PAGE_PATH}/")),
+            Route(PAGE_PATH, RedirectResponse(f"{PAGE_PATH}/")),
+            Mount(PAGE_PATH, build_pages(self.accounts, self.visitors, self.rates)),
             Route(METADATA_PATH, self.accounts.describe_resource),
             Route(METADATA_PATH + MCP_PATH, self.accounts.describe_resource),
         ]
@@ -111,6 +116,7 @@ class Service:
         self.manager.end_waits()
         self.updates.serve_listener.close()
         self.sessions.close_streams()
+        self.visitors.close_streams()
 
     async def tell_health(self, _request: Request) -> Response:
         return PlainTextResponse("ok")

@@ -1,0 +1,200 @@
+"""The pages of `counterpoint view` over HTTP: a person signs in with a token, and sees the debates of its owner.
+
+The token is in a cookie that no script can read and no other site can use, and in no address. Without tokens nobody has
+to sign in. A press of a button comes from a page of this host, and needs the scope to debate.
+"""
+
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from server.access.caller import DEBATE, READ, Caller, read_caller
+from server.debate.facts.errors import DebateError
+from server.engine.debates import DebateManager
+from server.http_server.authentication import Accounts, RatedRequests
+from server.http_server.bodies import BoundedBodies
+from server.http_server.gate import refuse
+from server.http_server.rates import RequestRates
+from server.web.site.feed import ChangeFeed
+from server.web.site.records import Records
+from server.web.site.routes import Visitor, build_site
+from storage.journal import StorageError
+
+PAGE_PATH = "/view"
+COOKIE = "counterpoint"
+ACTOR = "page"
+MAX_FORM = 20_000  # bytes
+READING = ("GET", "HEAD")
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:4em auto;padding:0 1em}"
+    "input,button{font:inherit;padding:.4em .6em;box-sizing:border-box}input{width:100%;margin:.3em 0 1em}"
+)
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+
+class Visitors:
+    """What each owner's pages follow: one feed for all pages of an owner."""
+
+    def __init__(self, manager: DebateManager) -> None:
+        self.manager = manager
+        self._known: dict[str, Visitor] = {}
+
+    def find(self, _request: Request) -> Visitor:
+        owner = read_caller().owner
+        if owner not in self._known:
+            own = self.manager.of(owner)
+            self._known[owner] = visitor = Visitor(own, ChangeFeed(own), Records(own), ACTOR)
+            self.manager.start_task(visitor.feed.run)
+        return self._known[owner]
+
+    def close_streams(self) -> None:
+        for visitor in self._known.values():
+            visitor.feed.close()
+
+
+def build_pages(accounts: Accounts, visitors: Visitors, rates: RequestRates) -> Starlette:
+    """The application below PAGE_PATH: the site, and the page where one signs in and out."""
+    forms = SignIn(accounts)
+    return Starlette(
+        routes=[
+            Route("/sign-in", forms.show, methods=["GET"]),
+            Route("/sign-in", BoundedBodies(OwnPages(forms.take), max_bytes=MAX_FORM), methods=["POST"]),
+            Route("/sign-out", OwnPages(forms.sign_out), methods=["POST"]),
+            Mount("/", SignedIn(RatedRequests(OwnPages(build_site(visitors.find)), rates), accounts)),
+        ]
+    )
+
+
+class OwnPages:
+    """What changes something comes from a page of this host, as browsers say in `Origin`, which the gate compares."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_told = "origin" in Headers(scope=scope)
+        refusal = refuse(403, "Only pages of this server may do that.")
+        await (self.app if is_told or scope["method"] in READING else refusal)(scope, receive, send)
+
+
+class SignedIn:
+    """Lets those in who have signed in, or where nobody has to; shows others the page where they can."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts) -> None:
+        self.app, self.accounts = app, accounts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        user, refusal, headers = None, None, Headers(scope=scope)
+        try:
+            user = await find_user(self.accounts, find_cookie(headers))
+            if user is None and await self.accounts.are_needed():
+                is_page = "text/html" in headers.get("accept", "") and scope["method"] in READING
+                address = f"{scope['root_path']}/sign-in"
+                refusal = RedirectResponse(address, 303) if is_page else refuse(401, "Sign in again.")
+        except (DebateError, StorageError):
+            refusal = refuse(503, "The tokens cannot be read now.")
+        before = auth_context_var.set(user)
+        try:
+            needed = READ if scope["method"] in READING else DEBATE
+            if not refusal and not read_caller().may(needed):
+                refusal = refuse(403, f"This needs the scope {needed}, which your token does not have.")
+            await (refusal or self.app)(scope, receive, send)
+        finally:
+            auth_context_var.reset(before)
+
+
+async def find_user(accounts: Accounts, token: str) -> AuthenticatedUser | None:
+    """Raises StorageError, DebateError."""
+    verified = await accounts.verify(token) if token else None
+    return AuthenticatedUser(verified) if verified else None
+
+
+def find_cookie(headers: Headers) -> str:
+    """The token of a browser; "" without one."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+class SignIn:
+    """The page where one signs in with a token, and out again."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self.accounts = accounts
+
+    async def show(self, request: Request) -> Response:
+        try:
+            user = await find_user(self.accounts, find_cookie(request.headers))
+        except (DebateError, StorageError):
+            return build_form("The tokens cannot be read now.", 503)
+        if user is None:
+            return build_form()
+        owner = escape(str(user.access_token.subject))
+        return build_html(
+            f"<p>You are signed in as {owner}.</p><p><a href='./'>All debates</a></p>"
+            "<form method='post' action='sign-out'><button>Sign out</button></form>"
+        )
+
+    async def take(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A form with a token: the cookie, or the form again."""
+        fields = parse_qs(scope["body"].decode(errors="replace"), max_num_fields=10)
+        token = fields.get("token", [""])[0].strip()
+        response: Response
+        try:
+            user = await find_user(self.accounts, token)
+        except (DebateError, StorageError):
+            response = build_form("The tokens cannot be read now.", 503)
+        else:
+            if user is None:
+                response = build_form("This token is not good.", 401)
+            elif not Caller(str(user.access_token.subject), frozenset(user.scopes)).may(READ):
+                response = build_form("This token may not read debates.", 403)
+            else:
+                response = RedirectResponse("./", 303)
+                response.set_cookie(
+                    COOKIE, token, path=PAGE_PATH, httponly=True, samesite="lax", secure=is_secure(scope)
+                )
+        await response(scope, receive, send)
+
+    async def sign_out(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = RedirectResponse("sign-in", 303)
+        response.delete_cookie(COOKIE, path=PAGE_PATH, httponly=True, samesite="lax", secure=is_secure(scope))
+        await response(scope, receive, send)
+
+
+def is_secure(scope: Scope) -> bool:
+    """Whether the browser asks by TLS, which a proxy in front may end."""
+    return Headers(scope=scope).get("x-forwarded-proto", scope["scheme"]) == "https"
+
+
+def build_form(problem: str = "", status: int = 200) -> HTMLResponse:
+    told = f"<p role='alert'>{escape(problem)}</p>" if problem else ""
+    return build_html(
+        f"{told}<form method='post' action='sign-in'><label>Token <input type='password' name='token' required "
+        "autofocus autocomplete='current-password'></label><button>Sign in</button></form>"
+        "<p>Who runs this server makes one: <code>counterpoint token new OWNER</code></p>",
+        status,
+    )
+
+
+def build_html(content: str, status: int = 200) -> HTMLResponse:
+    head = f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Counterpoint</title><style>{STYLE}</style>"
+    page = f"{head}<main><h1>Counterpoint</h1>{content}</main></html>"
+    return HTMLResponse(page, status, {"content-security-policy": POLICY})
