@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from server.http_server.application import HEALTH_PATH, MCP_PATH, READY_PATH
+from server.http_server.application import HEALTH_PATH, READY_PATH
+from server.http_server.authentication import MCP_PATH
 from server.http_server.serving import ANSWER_SECONDS, CLOSE_SECONDS, IDLE_SECONDS, parse_place
 from server.settings import PREFIX, Settings
 from tests.support.paths import ROOT

@@ -53,6 +53,10 @@ def describe_state(token: StoredToken, now: float) -> str:
     return f"{'until' if find_end(token) > now else 'expired'} {token.expires_at[:10]}"
 
 
+def is_good(token: StoredToken, now: float) -> bool:
+    return not token.revoked_at and (not token.expires_at or find_end(token) > now)
+
+
 def find_end(token: StoredToken) -> float:
     """Unix time. A damaged one has ended."""
     try:
@@ -72,7 +76,7 @@ class StoredTokens:
         if not token.startswith(TOKEN_PREFIX):
             return None
         stored = await self.store.find_token(hash_token(token))
-        if stored is None or stored.revoked_at or (stored.expires_at and find_end(stored) <= self.clock()):
+        if stored is None or not is_good(stored, self.clock()):
             return None
         return AccessToken(
             token="",  # nobody needs it any more, and it is in no log that way

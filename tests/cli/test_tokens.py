@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from server.access.tokens import TokenFile, make_token
+from server.cli.installation.doctor import check_http
+from server.settings import Settings
+
 pytestmark = pytest.mark.requirement("N14")
 
 
@@ -68,6 +72,21 @@ def test_tokens_go_into_the_file_that_is_set(
 
     assert "alice" in (tmp_path / "tokens.json").read_text(encoding="utf-8")
     assert "alice" not in cli("token", "list").output
+
+
+@pytest.mark.asyncio
+async def test_the_doctor_says_whom_a_server_over_http_would_let_in(tmp_path: Path) -> None:
+    file = TokenFile(str(tmp_path / "t.json"))
+    settings = Settings(db=str(tmp_path / "a.db"))
+    assert "this machine alone" in (await check_http(settings)).detail
+    for days in (0, 1, None):
+        await file.add_token(make_token("alice", ("read",), days)[1])
+    issuer = {"oidc_issuer": "https://id.example", "oidc_audience": "debates"}
+    found = await check_http(Settings(tokens=str(file.path), **issuer))
+
+    assert found.detail == f"2 good tokens in {file.path}, of alice; tokens of https://id.example for debates"
+    file.path.write_text("{", encoding="utf-8")
+    assert not (await check_http(Settings(tokens=str(file.path)))).ok
 
 
 def test_the_path_of_the_file_is_shown_in_errors(

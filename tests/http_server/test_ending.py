@@ -50,7 +50,7 @@ async def wait_for_status(root: str, status: int) -> None:
 async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_after_a_restart(
     start: Any, stateless: tuple[str, ...]
 ) -> None:
-    slow = {"COUNTERPOINT_MODELS": "scripted?delay=0.7"}
+    slow = {"COUNTERPOINT_MODELS": "scripted?delay=1.2", "COUNTERPOINT_DRAIN_SECONDS": "0.7"}
     first = start(*stateless, **slow)
     async with Client(first.address) as client, Client(first.address) as listener:
         began = await run_debate(client, wait_seconds=0)

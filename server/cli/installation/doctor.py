@@ -7,13 +7,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from time import perf_counter
+from time import perf_counter, time
 
 import anyio
 import click
 
 from server.cli import session
-from server.cli.installation import models
+from server.cli.installation import models, tokens
 from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import find_launch_command
 from server.debate.commands.open import open_debate
@@ -73,6 +73,7 @@ async def run_checks(settings: Settings, environ: Mapping[str, str], *, asks: bo
         Check("embedded model", not problems, problems or str(weights.find()), needed=False),
         *check_hooks(settings, environ),
         await check_handshake(settings),
+        await check_http(settings),
         *await check_research_servers(settings),
     ]
 
@@ -206,6 +207,29 @@ async def check_handshake(settings: Settings) -> Check:
     except HandshakeError as error:
         return Check("mcp", False, f"the server did not answer: {error}")
     return Check("mcp", True, f"{count} tools, {seconds * 1000:.0f} ms from start to end")
+
+
+async def check_http(settings: Settings) -> Check:
+    """Whom `counterpoint serve --http` would let in."""
+    from server.access.oidc import OidcTokens  # noqa: PLC0415  (imports the SDK of MCP)
+    from server.access.tokens import is_good  # noqa: PLC0415
+
+    try:
+        oidc = OidcTokens.find(settings)
+        async with tokens.open_tokens(settings) as store:
+            stored = await store.read_tokens()
+    except DebateError as error:
+        return Check("http", False, clean_line(str(error)), needed=False)
+    if not (stored or oidc or settings.tokens):
+        return Check(
+            "http", True, "without tokens: serve --http 127.0.0.1:8080, to this machine alone", needed=False
+        )
+    good = [one for one in stored if is_good(one, time())]
+    owners = ", ".join(dict.fromkeys(one.owner for one in good))
+    found = f"{format_count(len(good), 'good token')} in {settings.tokens or 'the database'}"
+    found += f", of {owners}" if owners else ""
+    found += f"; tokens of {oidc.issuer} for {oidc.audience}" if oidc else ""
+    return Check("http", True, clean_line(found), needed=False)
 
 
 async def check_research_servers(settings: Settings) -> list[Check]:

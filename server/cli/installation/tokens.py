@@ -1,7 +1,8 @@
 """`counterpoint token`: who may use a server over HTTP."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -21,20 +22,30 @@ MIN_ID_LENGTH = 4
 T = TypeVar("T")
 
 
-def run_with_tokens(settings: Settings, operation: Callable[[TokenStore], Awaitable[T]]) -> T:
-    """Run an operation where the tokens are, and raise what it raises."""
+@asynccontextmanager
+async def open_tokens(settings: Settings) -> AsyncIterator[TokenStore]:
+    """Where the tokens are. Raises StorageUnavailableError, InvalidSettingsError."""
     from server.access.tokens import TokenFile  # noqa: PLC0415  (imports the SDK of MCP)
     from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415  (likewise slow)
-    from server.startup import log_to_stderr, open_journal  # noqa: PLC0415
+    from server.startup import open_journal  # noqa: PLC0415
+
+    with translate_storage_errors():
+        if settings.tokens:
+            yield TokenFile(settings.tokens)
+            return
+        async with open_journal(settings) as journal:
+            yield journal
+
+
+def run_with_tokens(settings: Settings, operation: Callable[[TokenStore], Awaitable[T]]) -> T:
+    """Run an operation where the tokens are, and raise what it raises."""
+    from server.startup import log_to_stderr  # noqa: PLC0415  (as above)
 
     log_to_stderr(settings)
 
     async def open_and_run() -> T:
-        with translate_storage_errors():
-            if settings.tokens:
-                return await operation(TokenFile(settings.tokens))
-            async with open_journal(settings) as journal:
-                return await operation(journal)
+        async with open_tokens(settings) as store:
+            return await operation(store)
 
     return anyio.run(open_and_run)
 
