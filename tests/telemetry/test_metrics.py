@@ -1,8 +1,10 @@
 """Metrics as a collector receives them, and the names in them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
 
 from server.telemetry import OTHER
 from server.telemetry.labels import (
@@ -13,6 +15,7 @@ from server.telemetry.labels import (
     build_name,
     build_provider_name,
 )
+from server.telemetry.prometheus import PrometheusPage
 from tests.support.collector import Collector
 from tests.support.processes.served import Start
 
@@ -69,6 +72,19 @@ def test_faults_are_counted_by_their_causes(serve: Start, collector: Collector) 
     assert {labels["gen_ai.request.model"] for labels, _ in found} == {"scripted"}
     causes = {labels["error.type"] for labels, _ in found}
     assert causes <= {"rate_limited", "unavailable", "unauthorized", "bad_request", "refused", "unreadable"}
+
+
+def test_two_that_read_at_once_each_get_every_metric_once() -> None:
+    page = PrometheusPage()
+    meter = MeterProvider([page.reader], shutdown_on_exit=False).get_meter("test")
+    for number in range(100):
+        meter.create_counter(f"counter.{number}").add(number)
+    with ThreadPoolExecutor(8) as threads:
+        read = list(threads.map(lambda _: page.render().decode(), range(40)))
+    for text in read:
+        samples = [line.split("{")[0].split()[0] for line in text.splitlines() if line.startswith("counter_")]
+        assert sorted(samples) == sorted({*samples})
+        assert len(samples) == 100
 
 
 def test_names_of_models_show_no_parameters_and_no_texts() -> None:
