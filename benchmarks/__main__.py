@@ -12,6 +12,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks rhetoric MODEL
        python -m benchmarks hollow [DEBATES]
        python -m benchmarks recall
+       python -m benchmarks team [DRAWS]
        python -m benchmarks quotes DEBATES.jsonl.gz
        python -m benchmarks pages DEBATES.jsonl.gz FOLDER [ID ...]
        python -m benchmarks mirrors [--debates N]
@@ -41,6 +42,7 @@ COMMANDS = {
             "recall",
             "rhetoric",
             "stopping",
+            "team",
         )
     },
 }

@@ -17,6 +17,9 @@ from storage.ledger import (
 from storage.postgres.appends import add_judgments
 from storage.postgres.pool import Database, Session
 
+IMPORT_SECONDS = 600.0
+"""For an import: each row changes several sums."""
+
 _SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
 _MISSED = ("items", "one_missed", "other_missed", "both_missed")
 
@@ -159,7 +162,7 @@ class PostgresLedger:
             changed = encode_judgments(change(list(map(parse_judgment, stored))))
             await add_judgments(session, NO_STREAM, changed, owner)
 
-        await self._db.transact(write)
+        await self._db.transact(write, IMPORT_SECONDS)
 
     async def read_judgments(self, *, owner: str | None = None) -> list[LedgerRow]:
         sql = f"{SELECT_JUDGMENTS} where {narrow(owner)} order by owner, stream, item, judge"

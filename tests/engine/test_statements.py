@@ -1,0 +1,74 @@
+"""How many statements a request takes: a fixed number, whatever the number of seats and candidates."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from server.debate.analysis.judgments import Judgment, Reading
+from server.engine.database.ledger import import_judgments
+from server.engine.debates import DebateManager
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.engines import open_engine, start_debate
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D20")]
+
+MANY = tuple(f"vendor{number % 9}/model{number}" for number in range(200))
+
+
+@asynccontextmanager
+async def count_statements(manager: DebateManager, database: str) -> AsyncIterator[list[str]]:
+    """The statements that reach the connections, of triggers and of what looks for changes now and then left out."""
+    run: list[str] = []
+    journal: Any = manager.store.journal
+    if database.startswith("postgresql"):
+        opened = [holder._con for holder in journal._db._pool._holders if holder._con]
+
+        def log(record: Any) -> None:
+            run.append(record.query)
+
+        for connection in opened:
+            connection.add_query_logger(log)
+        yield run
+        for connection in opened:
+            connection.remove_query_logger(log)
+        return
+    connections = (journal._db.reader, journal._db.writer)
+    for connection in connections:
+        await connection._db.set_trace_callback(run.append)
+    yield run
+    for connection in connections:
+        await connection._db.set_trace_callback(None)
+    run[:] = [sql for sql in run if not sql.startswith("--")]
+
+
+async def teach(manager: DebateManager) -> None:
+    """Have a ledger in which five models judged each item."""
+    votes = Reading(1, "a"), Reading(2, "a")
+    panels = [(f"item {number}", MANY[number % 200 : number % 200 + 5]) for number in range(0, 800, 5)]
+    judgments = [Judgment(f"{item}", name, "a", votes) for item, panel in panels for name in panel]
+    await import_judgments(manager.store.journal, judgments)
+
+
+async def count_start(manager: DebateManager, database: str, seats: int, candidates: int) -> int:
+    debaters = [{"name": f"D{number}", "stance": f"stance {number}"} for number in range(seats)]
+    team = {"candidates": list(MANY[:candidates])}
+    async with count_statements(manager, database) as run:
+        await start_debate(manager, debaters=debaters, options={"team": team})
+    return len(run)
+
+
+async def test_opening_a_debate_takes_as_many_statements_whatever_seats_and_candidates_there_are(
+    database: str,
+) -> None:
+    models: dict[str, Any] = {name: ScriptedModel(name=name) for name in (*MANY, "mine")}
+    async with open_engine(database, models) as manager:
+        await teach(manager)
+        few = max(
+            [await count_start(manager, database, 2, 4) for _ in range(5)]
+        )  # on connections that are open
+        assert 5 <= few < 40
+        assert await count_start(manager, database, 26, 4) <= few + 1
+        assert await count_start(manager, database, 2, 200) <= few + 1
+        assert await count_start(manager, database, 26, 200) <= few + 1
