@@ -422,3 +422,15 @@ def test_the_server_starts_without_what_takes_long_to_import() -> None:
         "xllamacpp",
     ]
     assert loaded(f"import sys, server.mcp.stdio; print(*(m for m in {slow} if m in sys.modules))") == ""
+
+
+FOR_CALLERS = ("server/tools", "server/web", "server/engine/queries.py", "server/engine/transfer.py")
+
+
+@pytest.mark.requirement("N14")
+@pytest.mark.parametrize("path", [path for path in FILES if str(path).startswith(FOR_CALLERS)], ids=str)
+def test_what_works_for_callers_reads_the_journal_through_the_store_that_asks_whose_a_debate_is(
+    path: Path,
+) -> None:
+    reached = [node for node in ast.walk(parse_module(path)) if getattr(node, "attr", "") == "journal"]
+    assert not reached

@@ -134,7 +134,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
         try:
             restored = await manager.store.restore(imported.debate_id, entries, debate)
             if envelope is not None:
-                await manager.store.journal.keep_text(verified.id, RECEIPT, json.dumps(envelope))
+                await manager.store.keep_text(verified.id, RECEIPT, json.dumps(envelope))
             return restored  # noqa: TRY300  (all of it may raise)
         except DivergenceError as error:
             raise InvalidRequestError(
