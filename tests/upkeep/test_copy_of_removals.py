@@ -15,6 +15,7 @@ from storage.ledger import LedgerRow
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.contents import read_all
 from tests.support.engines import open_engine, run_debate, run_round
+from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N14", "N27", "N28")
@@ -122,3 +123,25 @@ def test_a_debate_that_was_deleted_at_another_entry_is_told(cli: Cli, database: 
     behind = cli("db", "copy", other, database)
     assert behind.exit_code == 1
     assert f"{begun}: it was deleted in the target at entry " in behind.stdout
+
+
+def test_owners_keep_their_debates_and_what_is_left_of_them(cli: Cli, database: str, other: str) -> None:
+    one, two = anyio.run(make_debates, database)
+    for debate_id, owner in ((one, "alice"), (two, "bob")):
+        run_raw(database, "update stream set owner = ? where name = ?", owner, debate_id)
+    assert cli("db", "check").exit_code in (0, 1)  # sums of the owners' days are written again
+    anyio.run(delete, database, one)
+
+    assert cli("db", "copy", database, other).exit_code == 0
+
+    async def find_owners(place: str) -> dict[str, str]:
+        async with open_any_journal(place) as journal:
+            return dict(await journal.find_owners([one, two]))
+
+    assert anyio.run(find_owners, other) == anyio.run(find_owners, database) == {one: "alice", two: "bob"}
+    run_raw(other, "update stream set owner = ? where name = ?", "eve", two)
+    again = cli("db", "copy", database, other)
+    assert (again.exit_code, f"{two}: it belongs to somebody else in the target." in again.stdout) == (
+        1,
+        True,
+    )
