@@ -11,6 +11,7 @@ import yaml
 
 from server.http_server.application import HEALTH_PATH, READY_PATH
 from server.http_server.authentication import MCP_PATH
+from server.http_server.metrics import METRICS_PATH
 from server.http_server.serving import ANSWER_SECONDS, CLOSE_SECONDS, IDLE_SECONDS, parse_place
 from server.settings import PREFIX, Settings
 from tests.support.paths import ROOT
@@ -90,7 +91,10 @@ def test_the_proxies_name_the_servers_and_keep_streams_open() -> None:
     assert "${COUNTERPOINT_BIND-:8443}" in HAPROXY
     assert min(find_timeout("client"), find_timeout("server")) >= 600
     assert find_timeout("http-keep-alive") < IDLE_SECONDS
-    assert f"location = {MCP_PATH} {{" in NGINX
+    closed = [HEALTH_PATH, READY_PATH, METRICS_PATH]
+    assert f"deny_status 404 if {{ path {' '.join(closed)} }}" in HAPROXY
+    assert re.findall(r"location = (\S+) { return 404; }", NGINX) == closed
+    assert MCP_PATH not in closed
     assert "proxy_buffering off;" in NGINX
     assert f"client_max_body_size {Settings().max_body // 2**20}m;" in NGINX
 
