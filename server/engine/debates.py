@@ -210,7 +210,7 @@ class DebateManager:
         guest: Guest = NOBODY,
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
-        parent = await self.load(debate_id)
+        parent = (await self.load(debate_id)).require_whole()
         setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
         setup = add_prices(setup, self._find_price)
         asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
@@ -255,7 +255,7 @@ class DebateManager:
         following = next_round(snapshot.debate)
         problem = f"Round {expected_round} cannot run yet: pass round={following}, the next one."
         require(expected_round <= following, problem)
-        if 0 < expected_round < following or not self._driver.can_run(snapshot):
+        if 0 < expected_round < following or not self._driver.can_run(snapshot.require_whole()):
             return snapshot
         snapshot = await self.adopt(debate_id)
         run = self._driver.ensure_running(snapshot, following)

@@ -89,9 +89,14 @@ class Run:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the debate is as far as requested, or waits for somebody."""
+        """Whether the debate is as far as requested, waits for somebody, or is left to a later release."""
         reached, found = has_reached(self.snapshot.debate, self.through_round), self.snapshot.status
-        return reached or found == "paused" or (found == "waiting" and not self.asks_client)
+        return (
+            reached
+            or not self.snapshot.is_whole
+            or found == "paused"
+            or (found == "waiting" and not self.asks_client)
+        )
 
     @property
     def asks_client(self) -> bool:
@@ -124,7 +129,7 @@ class Runner:
             ForeignRecordError: something else has written to it.
         """
         self.model_caller.prepare(run.snapshot.debate)
-        while not has_reached(run.snapshot.debate, run.through_round):
+        while run.snapshot.is_whole and not has_reached(run.snapshot.debate, run.through_round):
             if run.snapshot.is_foreign:
                 raise ForeignRecordError(run.snapshot.id)
             for before_step in self.before_steps:
@@ -186,7 +191,7 @@ class Runner:
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
                     # Without a database they are waited for, too: it may come back.
                     is_held = in_flight and (snapshot.debate.is_concluding or self.store.is_lost())
-                    if isinstance(step, Ask) and not (is_held or snapshot.is_foreign):
+                    if isinstance(step, Ask) and snapshot.is_own and not is_held:
                         new = [call for call in step.calls if call.slot_key not in in_flight]
                         limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
                         for call, amount in await self.reserve_calls(snapshot, new, limit):
@@ -259,7 +264,9 @@ class Runner:
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
             debate = run.snapshot.debate
-            accepted = {(debate.round, slot.key) for slot in acceptable_slots(debate)}
+            accepted = {
+                (debate.round, slot.key) for slot in acceptable_slots(debate) if run.snapshot.is_whole
+            }
             events = [event for call, event in results if event and (call.round, call.slot_key) in accepted]
             if not events:
                 await self.daily_budget.settle(run.snapshot.id, reserved)

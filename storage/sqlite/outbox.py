@@ -82,12 +82,8 @@ class SqliteOutbox:
         ]
 
     async def put(self, readers: Collection[str], position: int, items: Sequence[OutboxItem]) -> None:
-        rows = [
-            (i.id, i.reader, i.queue_index, i.stream, i.seq, i.position, i.event, i.due_at, i.attempts)
-            for i in items
-        ]
         async with self._db.writer.transaction() as db:
-            await db.executemany(INSERT_ITEM, rows)
+            await db.executemany(INSERT_ITEM, [astuple(item) for item in items])
             advance = "update reader set position = max(position, ?) where name = ?"
             await db.executemany(advance, [(position, reader) for reader in readers])
 
@@ -116,6 +112,11 @@ class SqliteOutbox:
 
     async def complete(self, item: OutboxItem) -> None:
         await self._db.writer.fetch_all("delete from outbox where id = ?", item.id)
+
+    async def replace(self, item: OutboxItem, items: Sequence[OutboxItem]) -> None:
+        async with self._db.writer.transaction() as db:
+            if await db.execute_fetchall("delete from outbox where id = ? returning id", [item.id]):
+                await db.executemany(RESTORE_ITEM, [astuple(one) for one in items])
 
     async def reschedule(self, item: OutboxItem) -> None:
         sql = "update outbox set due = ?, attempts = ? where id = ?"

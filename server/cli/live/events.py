@@ -7,7 +7,13 @@ from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, describe_measured
 from server.debate.commands.effort import describe_effort
 from server.debate.facts import events, interventions
-from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts.answers import (
+    DefaultPositionsUsed,
+    PredicateLost,
+    PromptFunctionsLost,
+    PromptsComputed,
+    Unknown,
+)
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
@@ -74,7 +80,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
         case events.Researched():
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
-        case events.PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended():
+        case PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended() | Unknown():
             pass
         case events.Balloted() | events.Measured() | events.Digested() | events.PassageRead():
             print_aside(out, event)

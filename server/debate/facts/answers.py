@@ -1,7 +1,7 @@
 """What answers have in common, what is marked in them, what is looked up and read beside them, and stand-ins."""
 
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -185,6 +185,25 @@ class Measured(Answer):
     similarities: tuple[Similarity, ...]
 
 
+class DefaultPlanUsed(Fact):
+    """The speakers of a round whose moderator gave no usable answer."""
+
+    kind: Literal["default_plan_used"] = "default_plan_used"
+    round: int
+    next_speakers: tuple[str, ...]
+    reason: str
+
+
+class HandedOff(Fact):
+    """The next speaker: chosen by the speaker, or drawn where that choice is not usable."""
+
+    kind: Literal["handed_off"] = "handed_off"
+    seat: str
+    round: int
+    to: str
+    because: Literal["chosen", "drawn"]
+
+
 class DefaultPositionsUsed(Fact):
     """The positions are those of the format, because the framer gave no usable answer."""
 
@@ -255,3 +274,28 @@ class PromptsComputed(Fact):
     kind: Literal["prompts_computed"] = "prompts_computed"
     round: int
     prompts: tuple[SeatPrompt, ...]
+
+
+class Researched(SlotFact):
+    """Lookups of a seat before its answer; the slot stays open."""
+
+    kind: Literal["researched"] = "researched"
+    lookups: tuple[Lookup, ...]
+    usage: Usage | None = None  # None where a server could not be reached and no model was called
+
+
+class HandoffFailed(SlotFact):
+    """A good turn whose choice of the next speaker is not usable."""
+
+    kind: Literal["handoff_failed"] = "handoff_failed"
+    detail: str
+
+
+class Unknown(Fact):
+    """What a later release recorded, and this one cannot read. The journal keeps it as it was written.
+
+    It is never recorded. `known`: as far as this release can read it, where it is of a kind that is known here.
+    """
+
+    kind: str
+    known: Any = None

@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from server.debate.facts import config
 from server.debate.facts.answers import (
     MESSAGE_SLOT,
     Answer,
     Contest,
+    DefaultPlanUsed,
     DefaultPositionsUsed,
     Digested,
     DirectMessage,
     Extracted,
+    HandedOff,
+    HandoffFailed,
     Lookup,
     Measured,
     MessageAct,
@@ -26,7 +29,9 @@ from server.debate.facts.answers import (
     PredicateLost,
     PromptFunctionsLost,
     PromptsComputed,
+    Researched,
     SlotFact,
+    Unknown,
     Usage,
 )
 from server.debate.facts.beliefs import (
@@ -53,14 +58,19 @@ from server.debate.facts.team import Team
 
 __all__ = [
     "Answer",
+    "DefaultPlanUsed",
     "Digested",
     "Extracted",
+    "HandedOff",
+    "HandoffFailed",
     "Lookup",
     "Measured",
     "Observed",
     "PassageRead",
     "PromptsComputed",
+    "Researched",
     "SlotFact",
+    "Unknown",
     "Usage",
 ]  # with all that is defined here: one place to import facts from
 
@@ -287,40 +297,6 @@ class Failed(SlotFact):
     model: str = ""  # the one that was called
 
 
-class Researched(SlotFact):
-    """Lookups of a seat before its answer; the slot stays open."""
-
-    kind: Literal["researched"] = "researched"
-    lookups: tuple[Lookup, ...]
-    usage: Usage | None = None  # None where a server could not be reached and no model was called
-
-
-class DefaultPlanUsed(Fact):
-    """The speakers of a round whose moderator gave no usable answer."""
-
-    kind: Literal["default_plan_used"] = "default_plan_used"
-    round: int
-    next_speakers: tuple[str, ...]
-    reason: str
-
-
-class HandedOff(Fact):
-    """The next speaker: chosen by the speaker, or drawn where that choice is not usable."""
-
-    kind: Literal["handed_off"] = "handed_off"
-    seat: str
-    round: int
-    to: str
-    because: Literal["chosen", "drawn"]
-
-
-class HandoffFailed(SlotFact):
-    """A good turn whose choice of the next speaker is not usable."""
-
-    kind: Literal["handoff_failed"] = "handoff_failed"
-    detail: str
-
-
 class Concluded(Fact):
     """The verdict."""
 
@@ -375,8 +351,9 @@ RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed 
 LateEvent = TagEvent | EarlierWithdrawn  # also after the end
 EndEvent = Concluded | Paused | Resumed | Ended
 CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
-Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
-_event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+KnownEvent = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
+Event = KnownEvent | Unknown
+_event: TypeAdapter[KnownEvent] = TypeAdapter(KnownEvent, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,10 +368,24 @@ class Recorded:
     restored: bool = False  # it came with a file, and happened elsewhere
 
 
-def load(body: Mapping[str, Any]) -> Event:
+def load(body: Mapping[str, Any]) -> KnownEvent:
     """Read an event from the body of a journal entry.
 
     Raises:
         pydantic.ValidationError: no event of this release has this shape.
     """
     return _event.validate_python(body)
+
+
+def load_recorded(body: Mapping[str, Any]) -> Event:
+    """As `load`, from the journal of this installation: a later release, which uses it too, may have written it."""
+    try:
+        return load(body)
+    except ValidationError:
+        kind = body.get("kind")
+        try:
+            return Unknown(kind=str(kind), known=_event.validate_python(body, extra="ignore"))
+        except ValidationError:
+            if not isinstance(kind, str) or kind == "opened":
+                raise
+            return Unknown(kind=kind)

@@ -79,9 +79,9 @@ class Debate:
     mirror: escalation.MirrorHeld | escalation.MirrorSkipped | None = None
     verdict: events.Concluded | None = None
     ended: events.Ended | None = None
+    unknown: tuple[events.Unknown, ...] = ()  # of a later release, and what follows from them
     cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was found in finished rounds (`by_round`) or written of them (`prompts.transcript`), each beside all that it
-    was made of. Shared by the versions of a debate, and gone with them."""
+    """What was found in finished rounds (`by_round`, `prompts.transcript`), each beside all that it was made of."""
 
     @cached_property
     def known(self) -> dict[Any, Any]:
@@ -155,8 +155,7 @@ class Debate:
         rule, threshold = self.setup.voting, self.threshold
         if rule is None or threshold is None:
             return rule
-        changed = {"kind": "supermajority", "threshold": str(threshold), "strict": False}
-        return rule.model_copy(update=changed)
+        return rule.model_copy(update={"kind": "supermajority", "threshold": str(threshold), "strict": False})
 
     @cached_property
     def retracted_turns(self) -> frozenset[tuple[str, int, int]]:

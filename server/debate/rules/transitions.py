@@ -37,6 +37,7 @@ from server.debate.facts.events import (
     HandedOff,
     HandoffFailed,
     Judged,
+    KnownEvent,
     LateEvent,
     Measured,
     Observed,
@@ -55,6 +56,7 @@ from server.debate.facts.events import (
     Spoke,
     Synthesized,
     Task,
+    Unknown,
 )
 from server.debate.facts.interventions import (
     Challenged,
@@ -82,7 +84,7 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
-from server.debate.rules.seats import current_model, phase_seats, seat_models
+from server.debate.rules.seats import current_model, find_handoff_problem, phase_seats, seat_models
 from server.debate.rules.verdict import find_verdict_problem
 
 
@@ -93,9 +95,33 @@ class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
 def apply(debate: Debate | None, event: Event) -> Debate:
     """The debate after this event.
 
+    After one of a later release, what is not possible is unknown, too: it may follow from that one.
+
     Raises:
         IllegalEvent: the event is not possible now. The debate is unchanged.
     """
+    if isinstance(event, Unknown):
+        return apply_unknown(debate, event)
+    try:
+        return apply_known(debate, event)
+    except IllegalEvent:
+        if debate is None or not debate.unknown:
+            raise
+        return apply_unknown(debate, Unknown(kind=event.kind))
+
+
+def apply_unknown(debate: Debate | None, event: Unknown) -> Debate:
+    """The debate after an event of a later release, as far as this one can tell."""
+    if event.known is not None:
+        debate = apply(debate, event.known)
+    elif debate is None:
+        raise IllegalEvent(f"{event.kind} before the debate was opened")
+    else:
+        debate = replace(debate, version=debate.version + 1)
+    return replace(debate, unknown=(*debate.unknown, event))
+
+
+def apply_known(debate: Debate | None, event: KnownEvent) -> Debate:
     if debate is None:
         if isinstance(event, Opened):
             return Debate(setup=event)
@@ -105,7 +131,7 @@ def apply(debate: Debate | None, event: Event) -> Debate:
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
 
-def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
+def apply_by_kind(debate: Debate, event: KnownEvent) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
     match event:
         case Opened():
             raise IllegalEvent("it was opened already")
@@ -135,7 +161,7 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             check(challenges.is_due(debate, event), "it does not follow from the ballots")
             return challenges.add_ballot_event(debate, event)
         case HandedOff():
-            check_handoff(debate, event)
+            check_fits(find_handoff_problem(debate, event))
             return replace(debate, handoffs=(*debate.handoffs, event))
         case Concluded():
             check_fits(find_verdict_problem(debate, event))
@@ -195,9 +221,7 @@ def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901,
         case Failed():
             return apply_failed(debate, event)
         case HandoffFailed():
-            check(not find_handoff_turn(debate, event).hands_to, "the choice was a good one")
-            recorded = any(failure.round == event.round for failure in debate.handoff_failures)
-            check(not recorded, "it is recorded already")
+            check_fits(find_handoff_problem(debate, event))
             return replace(debate, handoff_failures=(*debate.handoff_failures, event))
         case _:
             assert_never(event)
@@ -354,24 +378,6 @@ def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
 def check_turn(debate: Debate, event: Spoke) -> None:
     slot = check_open_slot(debate, event, "argument", "message", "answer")
     check_fits(find_turn_problem(debate, event, slot) or rhetoric.find_contest_problem(debate, event))
-
-
-def check_handoff(debate: Debate, event: HandedOff) -> None:
-    turn = find_handoff_turn(debate, event)
-    check((event.because == "chosen") == bool(turn.hands_to), "that is not how it was handed over")
-    check(event.to == (turn.hands_to or event.to), f"{turn.hands_to} was chosen")
-    check(event.to in debate.names and event.to != event.seat, f"{event.to} cannot speak next")
-
-
-def find_handoff_turn(debate: Debate, event: HandedOff | HandoffFailed) -> Spoke:
-    """The turn of this round whose choice of the next speaker is not recorded yet."""
-    phase = debate.phase
-    check(phase is not None and phase.order == "handoff", "nobody hands over here")
-    check(all(handed.round != debate.round for handed in debate.handoffs), "it was handed over already")
-    turn = next((t for t in debate.turns if (t.seat, t.round) == (event.seat, debate.round)), None)
-    if turn is None or event.round != debate.round:
-        raise IllegalEvent("nobody spoke")
-    return turn
 
 
 def check_name(debate: Debate, name: str) -> None:

@@ -19,6 +19,7 @@ from server.debate.facts.events import (
     Recorded,
     Researched,
     Resumed,
+    Unknown,
 )
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.facts.state import Debate
@@ -74,6 +75,9 @@ MAX_PAGE_LENGTH = 30_000
 
 CUT_TEXT_LENGTHS = (2_000, 400, 80)
 
+UNKNOWN = "unknown"
+"""The public name of events of a later release."""
+
 PHASE_END = "phase_end"
 ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
 """Names that an event may have besides its own: it ends a round."""
@@ -82,7 +86,7 @@ ADDITIONAL_KINDS = {PHASE_END: ["phase_entered", "ended"]}
 def event_names(debate: Debate, event: Event) -> list[str]:
     """The public names of an event, in the order in which they are delivered. `debate`: after it, or later."""
     is_plain = isinstance(event, Observed) and not event.marks
-    names = ["agent_message" if is_plain else EVENT_NAMES[event.kind]]
+    names = ["agent_message" if is_plain else EVENT_NAMES.get(event.kind, UNKNOWN)]
     if find_ended_round(debate, event):
         names.insert(0, PHASE_END)
     return names
@@ -176,6 +180,8 @@ def count_json(row: dict[str, Any]) -> int:
 
 def is_hidden(debate: Debate, event: Event) -> bool:
     """Whether clients may not see an answer, because of its seat, in this debate."""
+    if isinstance(event, Unknown):
+        return True  # it may be what nobody is to see yet
     hidden = debate.setup.hidden_from_client
     if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
         return True

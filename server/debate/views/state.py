@@ -26,7 +26,7 @@ from server.debate.rules.decide import Call, format_wait_reason, is_unattended, 
 from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
-from server.debate.views.warnings import failure_lines
+from server.debate.views.warnings import describe_unknown, failure_lines
 from server.debate.votes.teams import show_team
 
 
@@ -227,6 +227,8 @@ def moderator_summary(debate: Debate) -> str:
 
 def status_reason(debate: Debate) -> str:
     """Why the debate ended, paused or waits, or what it does beyond itself; "" while it just runs."""
+    if debate.unknown and not debate.ended:
+        return describe_unknown(debate)
     if debate.ended:
         return debate.ended.reason
     if paused := name_debate(debate).paused:

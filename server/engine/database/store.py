@@ -9,18 +9,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import anyio
 
 from server.debate.facts.errors import require
-from server.debate.facts.events import Event, Opened, Recorded, Resumed, load
+from server.debate.facts.events import Event, Opened, Recorded, Resumed, load_recorded
 from server.debate.facts.interventions import Tagged
 from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
 from server.debate.views.state import StoredDebate
+from server.debate.views.warnings import describe_unknown
 from server.engine.database.daily_budget import DaySum, add_spending
-from server.engine.database.errors import DatabaseLostError, DebateNotFoundError, translate_storage_errors
+from server.engine.database.errors import (
+    DatabaseLostError,
+    DebateNotFoundError,
+    NewerRecordError,
+    translate_storage_errors,
+)
 from server.engine.database.ledger import add_ledger
 from server.engine.database.memory import RETRACTED, Embed, add_memory, withdraw
 from server.engine.database.recent import RecentDebates
@@ -56,7 +62,22 @@ class DebateSnapshot(StoredDebate):
     @property
     def is_unattended(self) -> bool:
         """As of every debate; one that is foreign is stepped, until somebody here asks for more."""
-        return not self.is_foreign and super(DebateSnapshot, self).is_unattended
+        return self.is_own and super(DebateSnapshot, self).is_unattended
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this release can read all of it. What a later one recorded in is shown, and not continued."""
+        return not self.debate.unknown
+
+    @property
+    def is_own(self) -> bool:
+        return self.is_whole and not self.is_foreign
+
+    def require_whole(self) -> Self:
+        """Itself. Raises NewerRecordError: what this release adds might not fit to what it cannot read."""
+        if not self.is_whole:
+            raise NewerRecordError(f"Debate {self.id}: {describe_unknown(self.debate)}")
+        return self
 
     def ends_with(self, event: Event) -> bool:
         """Whether this very object was recorded last, and not an event that another writer recorded."""
@@ -248,7 +269,7 @@ class DebateStore:
 
     async def adopt(self, debate_id: str) -> DebateSnapshot:
         """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""
-        snapshot = await self.load(debate_id)
+        snapshot = (await self.load(debate_id)).require_whole()
         if not snapshot.is_foreign or self.journal.is_read_only:
             return snapshot
         last = snapshot.entries[-1]
@@ -292,8 +313,8 @@ class DebateStore:
         key: OpeningKey | None = None,
         reserved: Reservation | None = None,
     ) -> DebateSnapshot:
-        """Write the events that lead to this state. Its entries are those before them. Raises ConflictError."""
-        history = reached.entries
+        """Write the events that lead to this state. Raises ConflictError, NewerRecordError."""
+        history = reached.require_whole().entries
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
@@ -347,7 +368,7 @@ class DebateStore:
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Resume a debate that was paused until a time that has passed, if it can be recorded."""
-        if snapshot.is_foreign or self.journal.is_read_only:
+        if snapshot.is_foreign or self.journal.is_read_only or not snapshot.is_whole:
             return snapshot
         while (paused := snapshot.debate.paused) and "" < paused.until <= format_time(self.clock()):
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))
@@ -371,4 +392,4 @@ def format_time(time: datetime) -> str:
 
 
 def parse_entry(entry: Entry) -> Recorded:
-    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body), entry.restored)
+    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load_recorded(entry.body), entry.restored)

@@ -1,5 +1,6 @@
 """Rounds that are over are rendered once for all prompts that quote them."""
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 import pytest
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.requirement("N11")
 STREAMS = [[load(entry["body"]) for entry in kept] for _, _, kept in golden()]
 
 
-def versions(events: list[Event]) -> list[Debate]:
+def versions(events: Sequence[Event]) -> list[Debate]:
     """The debate after each event; all of them share what was rendered for one of them."""
     return list(accumulate(events[1:], apply, initial=apply(None, events[0])))
 
