@@ -38,10 +38,12 @@ ROWS: dict[str, str] = {
     "slow": "speed.limits:measure_slow_providers",
     "kills": "crashes.kills:measure_kills",
     "chaos": "crashes.chaos:measure_chaos",
+    "replaced": "crashes.replicas:measure_replacement",
+    "replicas": "crashes.replicas:measure_cluster",
 }
 """Where each row is measured: module and function."""
 
-ON_REQUEST = ("many", "limits", "slow", "kills", "chaos")
+ON_REQUEST = ("many", "limits", "slow", "kills", "chaos", "replaced", "replicas")
 """Rows that take minutes."""
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
