@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping
 
+import anyio
+
 from storage.journal import Amount, Reservation, Spending
 from storage.postgres.pool import Database, Session
 from storage.summaries import sum_spending
@@ -9,19 +11,24 @@ from storage.summaries import sum_spending
 TIME = "coalesce({}::float8, extract(epoch from clock_timestamp())::float8)"
 """The time that was given, or else that of the database: processes differ in what they take for now."""
 
+AFTER_OUTAGE_SECONDS = 3.0
+"""In which leases that ran out while the database could not be reached still count: their holders renew them first."""
+
+LONGEST_OUTAGE_SECONDS = 600.0
+
 # Who does not get it writes nothing. A lease that ends implausibly far ahead came from a wrong clock and is replaced.
 ACQUIRE_LEASE = f"""
 with clock as materialized (
     select {TIME.format("$4")} as now
 ), held as materialized (
     select lease.holder from lease, clock
-    where stream = $1 and holder <> $2 and until > now and until <= now + 100 * $3::float8
+    where stream = $1 and holder <> $2 and until > now - $5::float8 and until <= now + 100 * $3::float8
 ), taken as (
     insert into lease (stream, holder, until)
     select $1, $2, now + $3 from clock where not exists (select 1 from held)
     on conflict (stream) do update
     set holder = excluded.holder, until = excluded.until, requests = 0, cost = 0
-    where lease.holder = excluded.holder or lease.until <= (select now from clock)
+    where lease.holder = excluded.holder or lease.until <= (select now - $5 from clock)
         or lease.until > (select now + 100 * $3 from clock)
     returning holder
 )
@@ -33,7 +40,7 @@ update lease set until = {TIME.format("$4")} + $1::float8 where holder = $2 and 
 returning stream
 """
 
-SELECT_LEASES = f"select stream, holder from lease where until > {TIME.format('$1')}"
+SELECT_LEASES = f"select stream, holder from lease where until > {TIME.format('$1')} - $2::float8"
 
 SELECT_LEASES_OF_OWNER = f"""
 select lease.stream, holder from lease join stream on stream.name = lease.stream
@@ -63,11 +70,21 @@ SET_RESERVATION = "update lease set requests = $1, cost = $2 where stream = $3 a
 class PostgresLeases:
     _db: Database
 
+    def _find_grace(self, now: float | None) -> float:
+        """Seconds for which a lease counts that has run out."""
+        is_back = anyio.current_time() < self._db.lost_at + AFTER_OUTAGE_SECONDS
+        return LONGEST_OUTAGE_SECONDS if is_back and now is None else 0.0
+
     async def acquire_lease(
         self, stream: str, holder: str, *, seconds: float, now: float | None = None
     ) -> str:
         while True:
-            for (found,) in await self._db.write(ACQUIRE_LEASE, stream, holder, float(seconds), now):
+            rows = await self._db.repeat(
+                lambda session: session.fetch(
+                    ACQUIRE_LEASE, stream, holder, float(seconds), now, self._find_grace(now)
+                )
+            )
+            for (found,) in rows:
                 return str(found)
             # Another process has just taken it: the next look finds who.
 
@@ -80,7 +97,8 @@ class PostgresLeases:
     async def active_leases(self, *, now: float | None = None, owner: str | None = None) -> Mapping[str, str]:
         if owner is not None:
             return dict(await self._db.fetch(SELECT_LEASES_OF_OWNER, now, owner))
-        return dict(await self._db.fetch(SELECT_LEASES, now))
+        rows = await self._db.repeat(lambda session: session.fetch(SELECT_LEASES, now, self._find_grace(now)))
+        return dict(rows)
 
     async def release_lease(self, stream: str, holder: str) -> None:
         await self._db.write("delete from lease where stream = $1 and holder = $2", stream, holder)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import chain, repeat
+from math import inf
 from typing import Any, Self, TypeVar
 
 import anyio
@@ -87,6 +88,7 @@ class Database:
         self._pool: Any = None
         self._is_closed = False
         self._is_out = False  # it could not be reached last time
+        self.lost_at = -inf  # when a connection was lost last, as `anyio.current_time`
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @classmethod
@@ -111,6 +113,10 @@ class Database:
     async def write(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run a statement that may be run twice, to its end, also if the caller is cancelled."""
         return await self.finish(self.fetch(sql, *values))
+
+    async def repeat(self, body: Callable[[Session], Awaitable[T]]) -> T:
+        """Run `body`, which may be run twice, to its end, also if the caller is cancelled."""
+        return await self.finish(self._use(body, None, may_repeat=True))
 
     async def write_once(self, sql: str, *values: Any, wait: float | None = None) -> list[tuple[Any, ...]]:
         """Run a statement once. Raises LostError where nobody knows whether it was."""
@@ -158,6 +164,7 @@ class Database:
                 delay = next(delays)
                 is_over = anyio.current_time() + delay >= deadline
                 if isinstance(error, LostError):
+                    self.lost_at = anyio.current_time()
                     error.is_outcome_known = not is_begun
                     may_go_on = may_repeat or not is_begun
                 else:

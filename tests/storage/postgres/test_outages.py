@@ -16,6 +16,7 @@ from tests.contract.journal_helpers import (
     open_postgres_journal,
 )
 from tests.support.cutting_proxy import open_proxy
+from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
@@ -65,6 +66,25 @@ async def test_a_conflict_whose_answer_was_lost_is_a_conflict(postgres_database:
         with pytest.raises(ConflictError, match="s is at entry 1, not 5"):
             await append_entries(journal, "s", 5, {})
         await proxy.wait_for_cut()
+
+
+async def test_after_an_outage_who_had_a_lease_keeps_it_for_a_moment(
+    postgres_database: str, tmp_path: Path
+) -> None:
+    async with (
+        open_proxy(postgres_database, tmp_path) as (address, proxy),
+        open_postgres_journal(address) as journal,
+        open_postgres_journal(postgres_database) as other,
+    ):
+        assert await journal.acquire_lease("d", "own", seconds=0.01) == "own"
+        while await other.active_leases():
+            await wait_before_next_poll()
+        proxy.cut_at = b"lease"
+        assert await journal.active_leases() == {"d": "own"}
+        await proxy.wait_for_cut()
+        assert await journal.acquire_lease("d", "late", seconds=1) == "own"
+        assert await other.renew_leases("own", ["d"], seconds=60) == {"d"}
+        assert await other.active_leases() == {"d": "own"}
 
 
 async def test_without_a_way_every_call_ends_and_the_log_has_one_line(
