@@ -1,5 +1,6 @@
 """Metrics as a collector receives them, and the names in them."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -79,8 +80,13 @@ def test_two_that_read_at_once_each_get_every_metric_once() -> None:
     meter = MeterProvider([page.reader], shutdown_on_exit=False).get_meter("test")
     for number in range(100):
         meter.create_counter(f"counter.{number}").add(number)
-    with ThreadPoolExecutor(8) as threads:
-        read = list(threads.map(lambda _: page.render().decode(), range(40)))
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.00001)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            read = list(threads.map(lambda _: page.render().decode(), range(1000)))
+    finally:
+        sys.setswitchinterval(usual)
     for text in read:
         samples = [line.split("{")[0].split()[0] for line in text.splitlines() if line.startswith("counter_")]
         assert sorted(samples) == sorted({*samples})
