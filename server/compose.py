@@ -14,6 +14,7 @@ from server.debate.facts.errors import DebateError
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import DailyLimits
 from server.engine.database.memory import Embed
+from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import LEEWAY
 from server.engine.receipts import sign_when_ended
@@ -93,7 +94,7 @@ async def open_manager(
         nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):
         manager.subscribe(partial(sign_when_ended, manager))
-        manager.store.embed = build_embed(registry, settings.embeddings)
+        equip(manager.store, registry, settings)
         if tracer:
             tracer.attach(manager, opened.outbox if settings.hooks else None)
         if recover and not opened.is_read_only:
@@ -127,8 +128,18 @@ def build_registry(
 ) -> ModelRegistry:
     guard = Guard(concurrency=settings.concurrency, provider_concurrency=settings.provider_concurrency)
     watch = tracer.watch_attempt if tracer else None
-    cache = DatabaseCache(journal, settings.cache_mb * 1_000_000)
-    return ModelRegistry(custom_models, guard, chaos, prices, connections, watch, cache)
+    vectors = build_cache(settings, journal)
+    return ModelRegistry(custom_models, guard, chaos, prices, connections, watch, vectors)
+
+
+def build_cache(settings: Settings, journal: Journal) -> DatabaseCache:
+    return DatabaseCache(journal, settings.cache_mb * 1_000_000)
+
+
+def equip(store: DebateStore, registry: ModelRegistry, settings: Settings) -> None:
+    """Give the store what compares questions by meaning, and what keeps answers."""
+    store.embed = build_embed(registry, settings.embeddings)
+    store.cache = build_cache(settings, store.journal)
 
 
 def build_embed(registry: ModelRegistry, model: str) -> Embed | None:

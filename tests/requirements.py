@@ -290,6 +290,7 @@ BUILT: dict[str, str] = {
         "memory: what past debates concluded, recalled by relevance with its source, limited, recorded in "
         "the debate that used it"
     ),
+    "D22": "similarity and response caching",
     "D27": (
         "cross-proposal analysis: contradictions between the positions, sources they share, what would settle "
         "the difference"
@@ -298,7 +299,6 @@ BUILT: dict[str, str] = {
 }
 
 PARTLY: dict[str, str] = {
-    "D22": "similarity and response caching; missing: of responses",
     "N14": (
         "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL; missing: "
         "the same over several replicas under load"

@@ -90,8 +90,9 @@ ROOMS: dict[str, str] = {
         "debate.views debate.votes redaction signing storage"
     ),
     "engine.model_calls": (
-        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules engine.turnstile "
-        "models models.client models.registry redaction research"
+        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules "
+        "engine.database engine.turnstile models models.client models.registry redaction research "
+        "settings"
     ),
     "engine.runner": (
         "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"

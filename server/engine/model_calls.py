@@ -7,6 +7,7 @@ tools may use them first: the results are recorded as an event, and the seat is 
 import asyncio
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -18,9 +19,10 @@ from anyio import to_thread
 from pydantic_core import to_json
 
 from server.debate.ballots.similarity import build_measured, list_round_ballots
+from server.debate.ballots.waves import is_blind_ballot
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
-from server.debate.facts.config import CLIENT, Debater
+from server.debate.facts.config import AWAITED, CLIENT, JUDGE_PREFIX, Debater, seat_kind
 from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import Prompt, render
@@ -30,18 +32,21 @@ from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
 from server.debate.rules.seats import find_models, find_own_models, find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
+from server.engine.database.cache import AnswerReuse, KeptAnswer
 from server.engine.turnstile import Turnstile
-from server.models import Model, ModelError, OnText, Reply, Request
+from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.client import WithdrawnError
-from server.models.registry import ModelRegistry
+from server.models.registry import ModelRegistry, unwrap_model
 from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
 from server.research import Research
+from server.settings import package_version
 
 MIN_STRUCTURED_REPLY_TOKENS = 2000  # whatever the limit: a structured reply that is cut off is not usable
 EXTRACTION_FACTOR = 4  # tokens of claims for a token of the turns that they are read from
 MAX_LOOKUP_BATCHES = 3  # for each answer; after that the seat is called without tools
 MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
 LEEWAY = 30  # seconds
+FIRST_JUDGE = f"{JUDGE_PREFIX}1"
 MODEL_DEADLINE_SHARE = 0.98
 """Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
 
@@ -77,15 +82,16 @@ class ModelCaller:
         deadline: Deadline,
         on_text: OnText | None = None,
         client: Model | None = None,
+        reuse: AnswerReuse | None = None,
     ) -> Event | None:
         """The event that results from a call, without secrets; None where nobody was asked. Raises nothing.
 
-        `client`: the client's own model, if it can be asked.
+        `client`: the client's own model, if it can be asked. `reuse`: answers of other debates.
         """
         watcher = withhold_secrets(on_text) if on_text else None
         model = client if call.model == CLIENT and client else None
         try:
-            event = await self.find_event(debate, call, max_attempts, deadline, watcher, model)
+            event = await self.find_event(debate, call, max_attempts, deadline, watcher, model, reuse)
         except WithdrawnError:
             return None
         return redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
@@ -98,6 +104,7 @@ class ModelCaller:
         deadline: Deadline,
         on_text: OnText | None,
         model: Model | None,
+        reuse: AnswerReuse | None,
     ) -> Event:
         debater = find_debater(debate, call)
         own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
@@ -107,7 +114,7 @@ class ModelCaller:
             try:
                 if call.task == "measurement":
                     return await self.measure(debate, call, seconds)
-                return await self.send_request(debate, call, max_attempts, seconds, on_text, model)
+                return await self.send_request(debate, call, max_attempts, seconds, on_text, model, reuse)
             except WithdrawnError:
                 raise
             except ModelError as error:
@@ -137,6 +144,7 @@ class ModelCaller:
         timeout_seconds: float,
         on_text: OnText | None,
         model: Model | None,
+        reuse: AnswerReuse | None,
     ) -> Event:
         if long := [each.text for each in debate.setup.documents if len(each.text) > MAX_QUICK_LENGTH]:
             await to_thread.run_sync(prepare_documents, long)
@@ -163,7 +171,8 @@ class ModelCaller:
             max_attempts=max_attempts,
             group=str(debate.setup.seed),
         )
-        reply = await self.ask(call, request, on_text, model)
+        asked = partial(self.ask, call, request, on_text, model)
+        reply = await (self.reuse_answer(call, request, reuse, asked) if reuse else asked())
         await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
@@ -172,6 +181,31 @@ class ModelCaller:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
             return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
         return await read_reply(debate, call, reply)
+
+    async def reuse_answer(
+        self, call: Call, request: Request, reuse: AnswerReuse, ask: Callable[[], Awaitable[Reply]]
+    ) -> Reply:
+        """What another debate was answered to the same request, else what a model answers now."""
+        if not self.may_reuse(call):
+            return await ask()
+        digest = hash_request(call.model, request)
+        key = build_answer_key(digest, request, reuse.owner)
+        if kept := await reuse.find(key):
+            usage = Usage(model=kept.model, cost_usd="0", attempts=0, reused_from=kept.source)
+            return Reply(kept.text, usage, informative=kept.informative)
+        reply = await ask()
+        if not (reply.cut or reply.function_calls or reply.usage.sent_tokens):
+            slot = (call.seat, call.round, call.slot_index, digest)
+            reuse.new[slot] = (key, KeptAnswer(redact(reply.text), reply.usage.model, reply.informative))
+        return reply
+
+    def may_reuse(self, call: Call) -> bool:
+        """Not what is to be independent: blind ballots, and judges beside the first; nor what faults may be in."""
+        is_second = seat_kind(call.seat) == "judges" and call.seat != FIRST_JUDGE
+        if is_blind_ballot(call.slot_index) or is_second or call.model in AWAITED:
+            return False
+        model = self.models.get(call.model)
+        return unwrap_model(model) is model
 
     async def ask(self, call: Call, request: Request, on_text: OnText | None, model: Model | None) -> Reply:
         """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
@@ -224,6 +258,12 @@ def hash_request(model: str, request: Request) -> str:
     digest = sha256(b'{"functions":%b,"messages":%b,' % (functions, to_json(messages)))
     digest.update(b'"model":%b,"schema":%b}' % (to_json(model), schema))
     return digest.hexdigest()
+
+
+def build_answer_key(digest: str, request: Request, owner: str) -> str:
+    """What an answer is kept under: SHA-256 of the request, its seed and limits, the release, and whose it is."""
+    parts = (digest, request.seed, request.max_tokens, request.window, package_version(), owner)
+    return sha256(to_json(parts)).hexdigest()
 
 
 def encode_sorted(value: Any) -> bytes:

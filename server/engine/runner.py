@@ -32,6 +32,7 @@ from server.debate.rules.decide import (
     is_round_over,
 )
 from server.debate.rules.transitions import replay
+from server.engine.database.cache import AnswerReuse
 from server.engine.database.daily_budget import DailyBudget, sum_amounts
 from server.engine.database.errors import DatabaseUnavailableError, ForeignRecordError
 from server.engine.database.leases import LeaseLostError
@@ -75,6 +76,7 @@ class Run:
     error: Exception | None = None
     trouble: Exception | None = None  # why answers cannot be recorded now
     client: ClientModel | None = None  # the model of a client that waits for the debate, or has done so
+    reuse: AnswerReuse | None = None  # of answers, where that is asked for
     wake: Callable[[], None] = do_nothing  # have it look for what can be asked now
 
     def update(self, snapshot: DebateSnapshot) -> None:
@@ -129,6 +131,9 @@ class Runner:
             ForeignRecordError: something else has written to it.
         """
         self.model_caller.prepare(run.snapshot.debate)
+        cache = self.store.cache
+        if cache and run.snapshot.debate.setup.cache == "reuse":
+            run.reuse = AnswerReuse(cache, run.snapshot.id, run.snapshot.owner)
         while run.snapshot.is_whole and not has_reached(run.snapshot.debate, run.through_round):
             if run.snapshot.is_foreign:
                 raise ForeignRecordError(run.snapshot.id)
@@ -178,9 +183,8 @@ class Runner:
                 raise LeaseLostError
             is_streamed = self.text_listeners and call.task != "ballot"  # which is private
             on_text = partial(self.send_text, snapshot.id, call.seat) if is_streamed else None
-            debate, client = snapshot.debate, run.client
-            answer = await self.model_caller.call(debate, call, attempts, deadline, on_text, client)
-            await send.send((call, answer))
+            given = (snapshot.debate, call, attempts, deadline, on_text, run.client, run.reuse)
+            await send.send((call, await self.model_caller.call(*given)))
 
         await self.model_caller.turnstile.enter()
         try:
@@ -288,6 +292,8 @@ class Runner:
             else:
                 run.trouble = None
                 if run.snapshot.ends_with(events[-1]):
+                    if run.reuse:
+                        await run.reuse.keep(run.snapshot.entries[-len(events) :])
                     return
 
     def send_text(self, debate_id: str, seat: str, chunk: str) -> None:

@@ -12,7 +12,7 @@ from storage.cache import CacheSum
 
 @click.group()
 def cache() -> None:
-    """What is kept in the database to spare work: embeddings of texts.
+    """What is kept in the database to spare work: embeddings of texts, and answers where debates asked for that.
 
     Example: counterpoint cache show
     """

@@ -124,7 +124,8 @@ def list_debate_judgments(debate: Debate) -> list[Judgment]:
     """What its judges, and those of its mirror, said of a debate whose outcome was recorded; [] where it was not.
 
     A model that holds several seats counts once in each, by the first of them: its votes repeat each other.
-    Judgments of seats that several models answered for, and of models that say nothing of a model, are left out.
+    Judgments of seats that several models answered for, of models that say nothing of a model, and those reused from
+    another debate, are left out.
     """
     if debate.outcome is None or verdict_source(debate.setup) != "judges":
         return []
@@ -133,7 +134,8 @@ def list_debate_judgments(debate: Debate) -> list[Judgment]:
         given = (judged for judged in list_judgments(debate) if judged.seat == seat)
         readings = sorted(given, key=lambda one: one.slot_index)
         models = {find_rated_model(debate, seat, judged.usage.model) for judged in readings}
-        if len(models) != 1 or not all(judged.informative for judged in readings):
+        is_reused = any(judged.usage.reused_from for judged in readings)
+        if len(models) != 1 or is_reused or not all(judged.informative for judged in readings):
             continue
         model, item = models.pop(), THIS_DEBATE if find_own_seat(seat) == seat else ITS_MIRROR
         if model.partition("?")[0] not in NEVER_RATED and (item, model) not in found:

@@ -215,9 +215,7 @@ class JudgesInput(Input):
     @classmethod
     def take_count_or_models(cls, given: Any) -> Any:
         """How many, a model, or several."""
-        if isinstance(given, str) and given.strip().isdecimal():
-            return {"count": given}
-        if isinstance(given, int) and not isinstance(given, bool):
+        if (isinstance(given, str) and given.strip().isdecimal()) or type(given) is int:
             return {"count": given}
         return {"models": given} if isinstance(given, str | list) else given
 
@@ -316,8 +314,7 @@ class VotingInput(Input):
     @classmethod
     def take_kind(cls, given: Any) -> Any:
         """A kind alone, or a rule as JSON text, as it is typed at a terminal."""
-        given = parse_json_text(given)
-        return {"kind": given} if isinstance(given, str) else given
+        return {"kind": read} if isinstance(read := parse_json_text(given), str) else read
 
 
 class TeamInput(Input):
@@ -349,6 +346,9 @@ class OptionsInput(Input):
     handoff: HandoffMode = "structured"
     phases: Annotated[list[PhaseInput], Field(max_length=12, description="Own ones")] = []
     closing_round: bool = False
+    cache: Annotated[Literal["off", "reuse"], Field(description="reuse: same answers, for development")] = (
+        "off"
+    )
     memory: MemoryChoice = "off"
     memory_for_judges: Annotated[bool, Field(description="They read it, too")] = False
     quorum: Annotated[int, Field(ge=1, le=26, description="Or it pauses")] = 2

@@ -48,6 +48,8 @@ class Usage(Fact):
     sent_tokens: Count = 0  # of a prompt of which the model read only a part, at least; 0 for one read whole
     prompt_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     """Of what was asked, as `hash_request` has it; "" where no model was."""
+    reused_from: Annotated[str, Field(pattern="^([2-9a-hjkmnp-z]{12}#[0-9]{1,9})?$")] = ""
+    """The entry of another debate that had the same answer: nobody was asked. "" for every other answer."""
     reply_id: UsageName = ""  # the provider's name of the answer, if it gives one
 
 

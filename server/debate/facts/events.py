@@ -137,6 +137,7 @@ class Opened(Fact):
     hidden_from_seats: tuple[config.SeatKind, ...] = ()
     team: Team | None = None  # how its models were chosen
     ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
+    cache: config.CacheMode = "off"  # whether answers of other debates to the same request are used again
     memory: Memory | None = None  # what earlier debates concluded; None where nobody asked for it
     forked_from: str = ""  # the debate whose first rounds this one begins with
     forked_at_round: Count = 0  # how many rounds were inherited

@@ -98,7 +98,7 @@ class Remaining:
 @once
 def compute_spending(debate: Debate) -> Spending:
     """What this debate and its mirror spent. Answers without token counts are estimated at the usual size and price."""
-    used = [usage for usage in debate.usage if usage.model not in WRITTEN]
+    used = [usage for usage in debate.usage if usage.model not in WRITTEN and usage.attempts]
     own = [failure for failure in debate.failures if debate.is_own(failure)]
     unanswered = [failure.attempts for failure in own if failure.usage is None]
     uncounted = [usage for usage in used if not (usage.input_tokens or usage.output_tokens)]

@@ -14,7 +14,7 @@ from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.rules.schedule import verdict_source
 from server.debate.rules.seats import candidate_models, current_model
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_own_voices, count_votes
 from server.debate.votes.voting import (
     SYNTHESIS,
     CastVote,
@@ -94,9 +94,16 @@ def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
             debate.weights.get(find_own_seat(vote.judge), Fraction(1))
             * find_learnt_weight(debate, vote.judge),
             is_proven=is_proven(debate, vote.judge),
+            is_reused=is_reused(debate, vote.judge),
         )
         for vote in votes
     ]
+
+
+def is_reused(debate: Debate, voter: str) -> bool:
+    """Whether a reading or the last ballot of a voter is the answer of another debate."""
+    given = (*list_judgments(debate), *debate.last_ballots)
+    return any(answer.usage.reused_from for answer in given if answer.seat == voter)
 
 
 def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
@@ -218,7 +225,7 @@ def build_winners_count(
         ahead=winner,
         support=support / asked,
         against=(given - support) / asked,
-        voices=float(count_voices(supporters)),
+        voices=float(count_own_voices(supporters)),
     )
 
 

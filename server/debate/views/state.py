@@ -26,7 +26,7 @@ from server.debate.rules.decide import Call, format_wait_reason, is_unattended, 
 from server.debate.rules.schedule import is_unanswered
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
-from server.debate.views.warnings import describe_unknown, failure_lines
+from server.debate.views.warnings import describe_unknown, failure_lines, list_recalled
 from server.debate.votes.teams import show_team
 
 
@@ -64,6 +64,7 @@ class UsageSum(BaseModel):
 
     calls: int
     caller_turns: int
+    reused: int = 0  # answers of other debates
     input_tokens: int
     cached_tokens: int
     output_tokens: int
@@ -106,10 +107,14 @@ def shows_claims(debate: Debate) -> bool:
 
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
     known = [Decimal(usage.cost_usd) for usage in usages if usage.cost_usd]
-    calls = sum(usage.model not in WRITTEN for usage in usages)
+    written, reused = (
+        sum(one.model in WRITTEN for one in usages),
+        sum(bool(one.reused_from) for one in usages),
+    )
     return UsageSum(
-        calls=calls,
-        caller_turns=len(usages) - calls,
+        calls=len(usages) - written - reused,
+        caller_turns=written,
+        reused=reused,
         input_tokens=sum(usage.input_tokens for usage in usages),
         cached_tokens=sum(usage.cached_tokens for usage in usages),
         output_tokens=sum(usage.output_tokens for usage in usages),
@@ -129,7 +134,8 @@ def cost_line(usage: UsageSum) -> str:
     price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
     if usage.cost_usd and usage.calls_of_unknown_cost:
         price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
-    asked = ", ".join(filter(None, (format_count(usage.calls, "call"), written)))
+    counts = (format_count(usage.calls, "call"), written, f"{usage.reused} reused" * bool(usage.reused))
+    asked = ", ".join(filter(None, counts))
     return f"{asked}, {tokens}, {price}."
 
 
@@ -207,12 +213,6 @@ def build_state(stored: StoredDebate) -> dict[str, Any]:
         "changed_at": stored.entries[-1].at,
         "entries": debate.version,
     }
-
-
-def list_recalled(setup: Opened) -> list[dict[str, str]]:
-    """The earlier debates that this one was told of: {debate_id, head, at, withdrawn}."""
-    recalled = setup.memory.recalled if setup.memory else ()
-    return [one.model_dump(include={"debate_id", "head", "at", "withdrawn"}) for one in recalled]
 
 
 def count_failures(debate: Debate, seat: str) -> int:

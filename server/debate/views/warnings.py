@@ -88,7 +88,7 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     warnings += [*list_reading_cautions(debate), *describe_unread_rounds(debate)]
     if lost := debate.predicate_lost:
         warnings.append(describe_lost_predicate(lost))
-    warnings += describe_recalled(debate.setup)
+    warnings += [*describe_recalled(debate.setup), *describe_reused(debate)]
     if functions := debate.prompt_functions_lost:
         warnings.append(describe_lost_functions(functions))
     if debate.setup.forked_restanced:
@@ -100,6 +100,12 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     return warnings
 
 
+def list_recalled(setup: Opened) -> list[dict[str, str]]:
+    """The earlier debates that this one was told of."""
+    shown = {"debate_id", "head", "at", "withdrawn"}
+    return [one.model_dump(include=shown) for one in (setup.memory.recalled if setup.memory else ())]
+
+
 def describe_recalled(setup: Opened) -> list[str]:
     """Of which earlier debates seats were told, and which of these are gone since."""
     if not (setup.memory and setup.memory.recalled):
@@ -107,6 +113,13 @@ def describe_recalled(setup: Opened) -> list[str]:
     told = ["Seats were told what earlier debates concluded: {}.".format(", ".join(setup.memory.ids))]
     gone = [f"{one.debate_id} was {one.withdrawn}" for one in setup.memory.recalled if one.withdrawn]
     return told + ([f"Of these, {join_seats(gone)} since."] if gone else [])
+
+
+def describe_reused(debate: Debate) -> list[str]:
+    """How many answers are those of other debates, which say nothing new."""
+    reused = sum(bool(usage.reused_from) for usage in debate.usage)
+    told = f"Reused from other debates: {format_count(reused, 'answer')}. Votes among them are no independent voices."
+    return [told] if reused else []
 
 
 def describe_unread_rounds(debate: Debate) -> list[str]:

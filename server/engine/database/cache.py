@@ -1,17 +1,21 @@
-"""What is kept in the database to spare work: vectors of texts.
+"""What is kept in the database to spare work: vectors of texts, and answers of models.
 
 Whatever goes wrong with it costs no more than the work that it spares.
 """
 
+import json
 import logging
 from array import array
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from server.debate.facts.events import Answer, Recorded
 from storage.cache import CachedBody
 from storage.journal import Journal, StorageError
 
-EMBEDDING = "embedding"
+EMBEDDING, ANSWER = "embedding", "answer"
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +36,18 @@ class DatabaseCache:
         bodies = [CachedBody(key, array("d", vector).tobytes()) for key, vector in vectors.items()]
         await self._keep(EMBEDDING, bodies)
 
+    async def find_answer(self, key: str) -> "KeptAnswer | None":
+        """None where nothing is kept, or what is kept cannot be read."""
+        body = (await self._find([key])).get(key)
+        with suppress(ValueError, TypeError):
+            return KeptAnswer(*json.loads(body.body)) if body else None
+        return None
+
+    async def keep_answers(self, stream: str, answers: Mapping[str, "KeptAnswer"]) -> None:
+        """Keep answers of a debate, as long as it is not deleted."""
+        rows = [CachedBody(key, json.dumps(one).encode(), stream) for key, one in answers.items()]
+        await self._keep(ANSWER, rows)
+
     async def _find(self, keys: Collection[str]) -> Mapping[str, CachedBody]:
         if not self.max_bytes:
             return {}
@@ -48,3 +64,40 @@ class DatabaseCache:
             await self.journal.keep_cached(kind, bodies, max_bytes=self.max_bytes)
         except StorageError as error:
             logger.info("Nothing was kept in the cache: %s", error)
+
+
+class KeptAnswer(NamedTuple):
+    """`source`: the debate and the entry that it is from, "k3x9w2m4p7qr#17"."""
+
+    text: str
+    model: str
+    informative: bool
+    source: str = ""
+
+
+@dataclass
+class AnswerReuse:
+    """The answers that a debate takes from others, and those that it leaves for others. Only its owner's count."""
+
+    cache: DatabaseCache
+    debate_id: str
+    owner: str
+    new: dict[tuple[str, int, int, str], tuple[str, KeptAnswer]] = field(default_factory=dict)
+    """By seat, round, slot and hash of the request: what is kept once it is recorded."""
+
+    async def find(self, key: str) -> KeptAnswer | None:
+        """An answer of another debate."""
+        found = await self.cache.find_answer(key)
+        return found if found and not found.source.startswith(f"{self.debate_id}#") else None
+
+    async def keep(self, entries: Iterable[Recorded]) -> None:
+        """Keep the answers among these entries that may be used again: whole ones."""
+        kept: dict[str, KeptAnswer] = {}
+        for entry in entries:
+            event = entry.event
+            if isinstance(event, Answer) and not getattr(event, "cut", False):
+                slot = (event.seat, event.round, event.slot_index, event.usage.prompt_sha256)
+                if found := self.new.pop(slot, None):
+                    kept[found[0]] = found[1]._replace(source=f"{self.debate_id}#{entry.seq}")
+        if kept:
+            await self.cache.keep_answers(self.debate_id, kept)

@@ -20,6 +20,7 @@ from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import describe_unknown
+from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.errors import (
     DatabaseLostError,
@@ -106,6 +107,7 @@ class DebateStore:
     opening: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(MAX_OPENING))
     owner: str | None = None
     embed: Embed | None = None  # compares questions by meaning
+    cache: DatabaseCache | None = None  # of answers
 
     def of(self, owner: str) -> "DebateStore":
         """The same store, for the debates of one owner."""

@@ -39,6 +39,7 @@ class TestUsage:
             "output_tokens": 80,
             "cost_usd": "1000000.3000000001",
             "calls_of_unknown_cost": 0,
+            "reused": 0,
         }
 
     def test_an_unknown_cost_is_never_0(self) -> None:
@@ -151,6 +152,8 @@ class TestState:
             "notes": 0,
             "usage": sum_usage(at.debate.usage).model_dump(),
             "tags": ["x"],
+            "recalled": [],
+            "team": {},
             "mirror_of": "",
             "forked_from": "",
             "forked_at_round": 0,

@@ -1,0 +1,189 @@
+"""Answers of other debates that are used again on request: which, and what they count for."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.debate.analysis.debates import list_debate_judgments
+from server.debate.commands.intervene import InterventionRequest
+from server.debate.facts.events import Answer, Usage
+from server.debate.views.state import build_usage
+from server.debate.views.verdict import build_verdict
+from server.engine.database.store import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.models import Reply, Request
+from server.models.fakes.scripted import ScriptedModel, build_reply_text
+from server.upkeep.deletion import delete_debate
+from tests.support.engines import open_engine, run_debate
+from tests.support.paths import ROOT
+from tests.support.simulation import render_finding
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22")]
+
+QUESTION = "Should we rewrite the billing service in Rust?"
+
+
+def judge(request: Request) -> str:
+    if request.prompt.summary.task != "judgment":
+        return build_reply_text(request)
+    _, label = min((stance, label) for label, stance in request.prompt.summary.positions)
+    return render_finding(label, margin=3)
+
+
+async def hold(
+    manager: DebateManager, *, seed: int = 7, models: Sequence[str] = (), **options: Any
+) -> DebateSnapshot:
+    fields: dict[str, Any] = {"models": list(models)} if models else {}
+    options = {"cache": "reuse", "seed": seed, "judges": 2} | options
+    return await run_debate(manager, question=QUESTION, options=options, **fields)
+
+
+def list_usages(snapshot: DebateSnapshot) -> dict[tuple[str, int, int], Usage]:
+    """Of each answer, by seat, round and slot."""
+    events = [entry.event for entry in snapshot.entries]
+    return {(e.seat, e.round, e.slot_index): e.usage for e in events if isinstance(e, Answer)}
+
+
+def list_asked(snapshot: DebateSnapshot) -> set[str]:
+    """The seats whose answers are of a model, and not of another debate."""
+    return {seat for (seat, *_), usage in list_usages(snapshot).items() if not usage.reused_from}
+
+
+async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: Path) -> None:
+    first, second = ScriptedModel(judge), ScriptedModel(judge)
+    async with open_engine(tmp_path / "db", first) as manager, open_engine(tmp_path / "db", second) as other:
+        one = await hold(manager, ballots="blind")
+        two = await hold(other, ballots="blind")
+
+    assert {request.seat for request in second.requests} == {"Proponent", "Opponent", "judge 2"}
+    assert {request.prompt.summary.task for request in second.requests} == {"ballot", "judgment"}
+    sources = {entry.seq: entry.event for entry in one.entries}
+    for slot, usage in list_usages(two).items():
+        if usage.reused_from:
+            source, _, seq = usage.reused_from.partition("#")
+            event = sources[int(seq)]
+            assert isinstance(event, Answer)
+            assert (source, (event.seat, event.round, event.slot_index)) == (one.id, slot)
+            assert (usage.cost_usd, usage.attempts, usage.input_tokens) == ("0", 0, 0)
+    reused = sum(bool(usage.reused_from) for usage in list_usages(two).values())
+    total = build_usage(two.debate)["total"]
+    assert (total["reused"], total["calls"]) == (reused, len(second.requests))
+    assert [turn.text for turn in two.debate.turns] == [turn.text for turn in one.debate.turns]
+    assert sum(day.requests for day in two.days.values()) == len(second.requests)
+    told = f"Reused from other debates: {reused} answers. Votes among them are no independent voices."
+    assert told in build_verdict(two.debate).cautions
+
+
+async def test_without_the_option_nothing_is_reused_or_kept(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
+        await hold(manager, cache="off")
+        assert await manager.store.journal.measure_cache() == []
+        await hold(manager)
+        later = await hold(manager, cache="off")
+    assert not any(usage.reused_from for usage in list_usages(later).values())
+
+
+async def test_another_seed_model_template_or_limit_is_another_request(tmp_path: Path) -> None:
+    models = {"mine": ScriptedModel(judge), "other": ScriptedModel(judge)}
+    changed: tuple[dict[str, Any], ...] = (
+        {"seed": 8},
+        {"models": ["other"]},
+        {"limits": {"max_turn_tokens": 900}, "judges": 1},
+        {"instructions": "Be brief."},
+    )
+    async with open_engine(tmp_path / "db", models) as manager:
+        await hold(manager)
+        for options in changed:
+            found = await hold(manager, **options)
+            seats = list_asked(found)
+            assert {"Proponent", "Opponent"} <= seats, options
+
+
+async def test_an_answer_that_was_cut_is_not_reused(tmp_path: Path) -> None:
+    class Cut(ScriptedModel):
+        async def reply(self, request: Request, on_text: Any = None) -> Reply:
+            reply = await super().reply(request, on_text)
+            is_turn = request.prompt.summary.task == "argument" and request.seat == "Opponent"
+            return Reply(reply.text, reply.usage, cut=True) if is_turn else reply
+
+    async with open_engine(tmp_path / "db", Cut(judge)) as manager:
+        await hold(manager)
+        again = await hold(manager)
+    usages = list_usages(again)
+    assert {seat for (seat, number, _), usage in usages.items() if number == 1 and not usage.reused_from} == {
+        "Opponent"
+    }
+
+
+async def test_models_with_faults_are_asked_each_time(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db") as manager:
+        for _ in range(2):
+            held = await hold(manager, models=["faulty?model=scripted&latency=0.001"])
+            assert not any(usage.reused_from for usage in list_usages(held).values())
+        assert await manager.store.journal.measure_cache() == []
+
+
+async def test_what_is_reused_counts_neither_as_a_voice_nor_in_the_ledger(tmp_path: Path) -> None:
+    models = {name: ScriptedModel(judge, name=name) for name in ("a/one", "b/two")}
+    judges = {"models": ["a/one", "b/two"]}
+    voices, judged = [], []
+    async with open_engine(tmp_path / "db", models, default="a/one") as manager:
+        for _ in range(2):
+            held = await hold(manager, judges=judges)
+            voices.append(build_verdict(held.debate).panel.voices)
+            outcome = InterventionRequest(to="Opponent")
+            held, _ = await manager.intervene(held.id, "outcome", outcome, actor="test")
+            judged.append({judgment.judge for judgment in list_debate_judgments(held.debate)})
+    assert judged == [{"a/one", "b/two"}, {"b/two"}]
+    assert voices[0] > voices[1] == 1.0
+
+
+async def test_answers_of_a_deleted_debate_are_gone(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
+        one = await hold(manager)
+        assert await manager.store.journal.measure_cache() != []
+        await delete_debate(manager, one.id, actor="test")
+        assert await manager.store.journal.measure_cache() == []
+        assert list_asked(await hold(manager)) == {"Proponent", "Opponent", "judge 1", "judge 2"}
+
+
+WRITER = """
+import anyio, sys
+from storage.cache import CachedBody
+from storage.sqlite import SqliteJournal
+
+async def write():
+    journal = await SqliteJournal.open(sys.argv[1])
+    print("ready", flush=True)
+    n = 0
+    while True:
+        body = f"{n}:".encode() * 50_000
+        await journal.keep_cached("answer", [CachedBody(str(n), body)], max_bytes=10**9)
+        n += 1
+
+anyio.run(write)
+"""
+
+
+def test_a_process_that_is_killed_in_the_middle_leaves_no_half_answer(tmp_path: Path) -> None:
+    database = tmp_path / "db"
+    for delay in (0.02, 0.05, 0.11):
+        command = [sys.executable, "-c", WRITER, str(database)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as writer:
+            assert writer.stdout
+            assert writer.stdout.readline() == b"ready\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                writer.wait(delay)
+            writer.send_signal(signal.SIGKILL)
+            assert writer.wait(5) == -signal.SIGKILL
+        with closing(sqlite3.connect(database)) as opened:
+            rows = opened.execute("select key, body from cached").fetchall()
+        assert all(body == f"{key}:".encode() * 50_000 for key, body in rows)
+    assert rows
