@@ -67,6 +67,7 @@ EVENT_NAMES: dict[str, str] = {
     "ended": "debate_end",
     "digested": "agent_message",
     "passage_read": "passage",
+    "earlier_withdrawn": "memory_withdrawn",
 }
 """The public name of each kind of event (requirement D21)."""
 
