@@ -56,7 +56,8 @@ class SetupCheck:
         setup = setup.model_copy(update={"has_predicate": code.terminate_when is not None})
         setup = add_prompt_functions(setup, code.prompts) if code.prompts else setup
         names = find_models(setup)
-        await self.check_models((*names, *setup.fallback_models, *list_candidates(setup.team)))
+        candidates = () if setup.forked_from else list_candidates(setup.team)  # a fork chooses nobody
+        await self.check_models((*names, *setup.fallback_models, *candidates))
         self.models.prepare(names)
         for tools in (setup.judges.tools, *(seat.tools for seat in find_officers(setup).values() if seat)):
             self.research.check(tools)

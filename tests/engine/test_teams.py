@@ -40,7 +40,9 @@ async def open_many(database: str = ":memory:", names: Iterable[str] = NAMES) ->
         yield manager
 
 
-async def teach(manager: DebateManager, items: int, topic: str = "", names: Iterable[str] = NAMES) -> None:
+async def teach(
+    manager: DebateManager, items: int, topic: str = "", names: Iterable[str] = NAMES, owner: str = "local"
+) -> None:
     """Import judgments in which each model is right as often as its name says."""
     judgments = []
     for place, name in enumerate(names):
@@ -50,7 +52,7 @@ async def teach(manager: DebateManager, items: int, topic: str = "", names: Iter
             readings = Reading(1, choice), Reading(2, choice)
             topics = (topic,) if topic else ()
             judgments.append(Judgment(f"{topic} item {number}", name, "a", readings, topics=topics))
-    await import_judgments(manager.store.journal, judgments)
+    await import_judgments(manager.store.journal, judgments, owner)
 
 
 async def start(manager: DebateManager, debaters: Any = None, **team: Any) -> DebateSnapshot:
@@ -91,6 +93,29 @@ async def test_a_replay_needs_no_ledger(tmp_path: Any) -> None:
         restored, _ = await restore_debate(elsewhere, data)
         assert restored.debate == ended.debate
         assert build_report(restored.debate).effort.startswith("Chosen from 12 candidates: ")
+
+
+async def test_a_team_is_chosen_by_what_its_own_owner_knows(database: str) -> None:
+    async with open_many(database) as manager:
+        ann, ben = manager.of("ann"), manager.of("ben")
+        await teach(manager, 100, owner="ann")
+        await teach(manager, 19, owner="ben")
+        for opened, settled in ((await start(ann), 20), (await start(ben), 19), (await start(manager), 0)):
+            assert opened.debate.setup.team is not None
+            assert opened.debate.setup.team.settled_items == settled
+            assert bool(build_state(opened)["team"]["draws"]) == (opened.owner == "ann")
+        known = await start(ann)
+        assert {name.partition("/")[2] for name in list_seats(known)} <= {*GOOD}
+        options = {"team": {"candidates": list(NAMES)}, "mirror": "on", "seed": 5}
+        mirrored = await run_debate(ann, debaters=DEBATERS, options=options)
+        assert mirrored.debate.mirror_opened is not None
+        mirror = await ann.load(mirrored.debate.mirror_opened.debate_id)
+        fork = await manager.fork(known.id, 0, ChangesInput(), actor="test")
+        for later in (mirror, fork):
+            assert later.owner == "ann"
+            assert {*list_seats(later)} == {*list_seats(known)}
+        await teach(manager, 100, "later", names=NAMES[:2], owner="ben")
+        assert (await start(ann)).debate.setup.team == known.debate.setup.team
 
 
 async def test_judges_are_of_other_families_than_the_debaters() -> None:
@@ -240,6 +265,42 @@ async def test_a_fork_keeps_the_team_unless_it_has_models_of_its_own() -> None:
         assert other.debate.setup.team is None
         for fork in (same, other):
             check_opened(fork.debate.setup)
+
+
+async def test_a_fork_asks_nothing_of_candidates_that_were_not_chosen(tmp_path: Any) -> None:
+    database = str(tmp_path / "debates.db")
+    async with open_many(database) as manager:
+        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
+    seated = {*list_seats(ended), *ended.debate.setup.judges.models}
+    assert len(seated) < len(NAMES)
+    async with open_many(database, seated) as manager:
+        fork = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
+        assert fork.debate.setup.team == ended.debate.setup.team
+
+
+@pytest.mark.parametrize("is_framed", [True, False])
+async def test_a_mirror_can_be_restored_whoever_sits_there_by_then(*, is_framed: bool) -> None:
+    team = {"candidates": list(NAMES)} | ({"size": 3} if is_framed else {})
+    async with open_many() as manager:
+        snapshot = await start_debate(
+            manager,
+            debaters=[] if is_framed else DEBATERS,
+            options={"team": team, "framing": is_framed, "mirror": "on"},
+        )
+        snapshot = await manager.step(snapshot.id, wait=5)
+        first = snapshot.debate.setup.debaters[0].name
+        replace = InterventionRequest(to=first, model="mine")
+        await manager.intervene(snapshot.id, "replace_model", replace, actor="test")
+        manager.run_to_end(await manager.load(snapshot.id))
+        ended = await manager.follow(snapshot.id, wait=5)
+        assert ended.debate.mirror_opened is not None
+        mirror = await manager.load(ended.debate.mirror_opened.debate_id)
+        assert "mine" in list_seats(mirror)
+        assert build_state(mirror)["team"] == {}
+        data = json.loads(json.dumps(await export_debate(manager, mirror.id)))
+    async with open_many() as elsewhere:
+        restored, _ = await restore_debate(elsewhere, data)
+        assert restored.debate == mirror.debate
 
 
 async def test_a_file_in_which_a_choice_does_not_fit_is_refused() -> None:

@@ -176,6 +176,7 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
             changed[officer] = seat.model_copy(update={"model": models[officer]})
     changed |= {"run": False, "mirror": "off", "skip_if_agreed": False, "pause_when": ()}
     changed |= {"synthesizer": None, "output_schema": "", "framer": None, "framing": None, "ledger": None}
+    changed |= {"team": None}  # its seats have the models that the debate's have by now
     changed |= {"has_predicate": False, "forked_from": "", "forked_hash": "", "forked_at_round": 0}
     mirrored = setup.model_copy(update=changed | {"forked_restanced": ()})
     return mirrored.model_copy(update={"labels": label_debaters(mirrored, debaters)})
