@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import anyio
 import pytest
@@ -10,8 +12,8 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.escalation import MirrorOpened, MirrorSkipped
 from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.views.verdict import build_report
-from server.engine.database.errors import ForeignRecordError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.errors import DebateNotFoundError, ForeignRecordError
+from server.engine.database.store import DebateSnapshot, DebateStore
 from server.engine.debates import DebateManager
 from server.engine.mirrors import MirrorHolder
 from server.engine.runner import Run
@@ -167,14 +169,35 @@ async def test_a_mirror_that_ran_out_of_time_before_anybody_spoke_does_not_count
     assert "it ended without a verdict" in report.mirror.told
 
 
+class Rendezvous:
+    """A store that says that there is no mirror once two have looked for it."""
+
+    def __init__(self) -> None:
+        self.looked, self.both = 0, anyio.Event()
+
+    def join(self, store: DebateStore) -> Any:
+        async def load(debate_id: str) -> DebateSnapshot:
+            try:
+                return await store.load(debate_id)
+            except DebateNotFoundError:
+                self.looked += 1
+                if self.looked == 2:
+                    self.both.set()
+                await self.both.wait()
+                raise
+
+        return SimpleNamespace(load=load, open=store.open)
+
+
 async def test_two_processes_that_open_a_mirror_at_once_open_one(tmp_path: Path) -> None:
-    planted = Planted(worth={"build it": 6})
+    planted, rendezvous = Planted(worth={"build it": 6}), Rendezvous()
     opened = list[DebateSnapshot]()
     async with engine(tmp_path / "db", planted) as one, engine(tmp_path / "db", planted) as other:
         ended = await run_debate(one, **describe_debate(mirror=True))
 
         async def open_mirror(manager: DebateManager) -> None:
-            holder = MirrorHolder(manager.store, lambda _: NO_ELAPSED_TIME, lambda snapshot, _: Run(snapshot))
+            store = rendezvous.join(manager.store)
+            holder = MirrorHolder(store, lambda _: NO_ELAPSED_TIME, lambda snapshot, _: Run(snapshot))
             opened.append(await holder.open(Run(ended), "2" * 12))
 
         async with anyio.create_task_group() as tasks:

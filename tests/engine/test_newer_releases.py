@@ -99,6 +99,8 @@ async def test_what_follows_from_it_is_unknown_too(database: str) -> None:
         assert [event.kind for event in snapshot.debate.unknown] == ["applauded", "phase_entered"]
         assert snapshot.debate.round == 1
         assert snapshot.debate.tags == ("x",)
+        manager.run_to_end(snapshot)
+        assert not manager.is_working(snapshot.id)
         assert snapshot.debate.version == len(snapshot.entries)
 
 

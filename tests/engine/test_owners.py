@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage import LOCAL_OWNER
 from tests.contract.journal_helpers import open_journal
 from tests.support.engines import open_engine, run_debate
 
@@ -35,6 +36,13 @@ async def test_a_debate_that_was_used_last_is_kept_for_its_owner_alone(database:
         past = await manager.of("ann").store.load_past(known.id, 1)
         assert past.entries == known.entries
         assert (await manager.store.load_past(known.id, 1)).owner == "ann"
+
+
+async def test_whose_debates_are_is_known_to_who_serves_all(database: str) -> None:
+    async with open_engine(database, default="scripted") as manager:
+        theirs, own = (await run_debate(manager.of("ann"))).id, (await run_debate(manager)).id
+        found = await manager.store.find_owners([theirs, own, "never"])
+    assert found == {theirs: "ann", own: LOCAL_OWNER}
 
 
 @pytest.mark.sqlite

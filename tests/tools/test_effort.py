@@ -22,7 +22,7 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize(
     ("effort", "calls", "chosen"),
     [
-        ("quick", 6, "no private ballots, 1 judge (gemini/c)"),
+        ("quick", 6, "no private ballots, 1 judge ("),  # who sits where is chosen from all five
         ("standard", 14, "blind ballots before and after, 3 judges (gemini/c, mistral/d, xai/e)"),
         ("assured", 20, "ballots each round, 5 judges (gemini/c, mistral/d, xai/e, anthropic/b, openai/a)"),
     ],
@@ -52,7 +52,8 @@ async def test_each_effort_is_estimated_held_and_told(
         if request.prompt.summary.task != "ballot" or effort != "assured"
     ]
     assert len(asked_for) == (calls if effort != "assured" else 14)
-    assert found["effort"].startswith(f"Effort {effort}: {chosen}")
+    assert f"Effort {effort}: {chosen}" in found["effort"]
+    assert found["effort"].startswith("Chosen from 5 candidates: ") == (effort == "quick")
     assert opened["effort"]["level"] == effort
     assert (effort == "quick") == bool(found["more"])
     assert bool(found["baseline"]) == (effort == "assured")

@@ -161,6 +161,10 @@ def test_rows_of_a_file_become_judgments() -> None:
             [HEADING + ",family", "1,m,1,a,,a,,x", "1,m,2,a,,a,,y"],
             "Line 3, column family: 'y' is not what an earlier line has, 'x'.",
         ),
+        (
+            [HEADING + ",topic", "1,m,1,a,,a,,tax", "1,m,2,a,,a,,law"],
+            "Line 3, column topic: it is not what an earlier line has, tax.",
+        ),
         ([HEADING, '1,m,1,"a"b,,a,'], "Line 2: "),
     ],
 )

@@ -203,7 +203,7 @@ ILLEGAL: dict[str, tuple[Callable[[], DebateSimulation], Event, str]] = {
     "a hand-off to somebody else than was chosen": (
         lambda: handing().play_through_round(1),
         handed(to="Neutral"),
-        "Opponent was chosen",
+        "not how it was handed over",
     ),
     "a draw where somebody was chosen": (
         lambda: handing().play_through_round(1),
