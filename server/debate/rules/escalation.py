@@ -40,7 +40,7 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.panel import compute_judge_vote, list_mirrored_names
 from server.debate.rules.schedule import verdict_source
-from server.debate.rules.seats import find_own_models
+from server.debate.rules.seats import find_models, find_own_models
 from server.debate.rules.verdict import count_panel
 
 JUDGES_AT_A_TIME = 2
@@ -153,7 +153,6 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
         for each in setup.debaters
     )
     judges = tuple(models[seat] for seat in judge_seats(setup))
-    called = {*models.values(), *setup.fallback_models, setup.meter.model if setup.meter else ""}
     changed: dict[str, Any] = {
         "debaters": debaters,
         "judges": setup.judges.model_copy(update={"models": judges, "reserve": ()}),
@@ -163,10 +162,6 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
         "max_turns": debate.max_turns,
         "seed": int.from_bytes(sha256(f"{setup.seed}:mirror".encode()).digest()[:4]) >> 1 or 1,
         "limits": build_limits_left(debate, elapsed),
-        "prices": tuple({price.model: price for price in debate.prices if price.model in called}.values()),
-        "windows": tuple(
-            Window(model=model, tokens=tokens) for model, tokens in debate.windows.items() if model in called
-        ),
         "weights": tuple(Weight(seat=seat, weight=str(weight)) for seat, weight in debate.weights.items()),
         "mirror_of": debate_id,
         "mirrored_hash": opened_hash,
@@ -179,7 +174,13 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
     changed |= {"team": None}  # its seats have the models that the debate's have by now
     changed |= {"has_predicate": False, "forked_from": "", "forked_hash": "", "forked_at_round": 0}
     mirrored = setup.model_copy(update=changed | {"forked_restanced": ()})
-    return mirrored.model_copy(update={"labels": label_debaters(mirrored, debaters)})
+    called = {*find_models(mirrored), *setup.fallback_models, setup.meter.model if setup.meter else ""}
+    prices = {price.model: price for price in debate.prices if price.model in called}
+    windows = (Window(model=model, tokens=size) for model, size in debate.windows.items() if model in called)
+    labels = label_debaters(mirrored, debaters)
+    return mirrored.model_copy(
+        update={"labels": labels, "prices": tuple(prices.values()), "windows": tuple(windows)}
+    )
 
 
 def build_limits_left(debate: Debate, elapsed: ElapsedTime) -> Limits:
