@@ -57,13 +57,17 @@ def litellm_used() -> None:
 
 
 BOTH_DATABASES = ("engine", "hooks", "upkeep")
-"""Folders whose tests of a `database` run over SQLite and PostgreSQL, unless they are marked `sqlite`."""
+"""Folders whose tests of a `database` run over SQLite and PostgreSQL, unless they are marked `sqlite`.
+
+In other folders those do that are marked `both_databases`.
+"""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     folder = metafunc.definition.path.relative_to(Path(__file__).parent).parts[0]
-    is_bound = next(metafunc.definition.iter_markers("sqlite"), None)
-    if "database" in metafunc.fixturenames and folder in BOTH_DATABASES and not is_bound:
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    is_for_both = "both_databases" in marks or (folder in BOTH_DATABASES and "sqlite" not in marks)
+    if "database" in metafunc.fixturenames and is_for_both:
         metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 
 

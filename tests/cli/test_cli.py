@@ -147,6 +147,7 @@ def test_a_paused_debate_exits_with_1_and_says_why_and_how_to_go_on(cli: Cli) ->
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.both_databases
 def test_continuing_an_ended_debate_shows_its_verdict_again(cli: Cli, finished: dict[str, Any]) -> None:
     result = cli("debate", "--continue", finished["debate_id"])
 
@@ -156,6 +157,7 @@ def test_continuing_an_ended_debate_shows_its_verdict_again(cli: Cli, finished: 
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.both_databases
 def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, finished: dict[str, Any]) -> None:
     cli("debate", "Ships or trains?", "--model", "scripted", "--quiet")
 
@@ -178,6 +180,7 @@ def test_an_empty_list_says_how_to_begin(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.both_databases
 def test_a_debate_can_be_shown_in_every_view(cli: Cli, finished: dict[str, Any]) -> None:
     shown = cli("show", finished["debate_id"]).stdout
 
@@ -215,6 +218,7 @@ def test_only_a_page_holds_a_family(cli: Cli, finished: dict[str, Any]) -> None:
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.both_databases
 def test_an_export_holds_every_event_and_its_hash(cli: Cli, finished: dict[str, Any], tmp_path: Path) -> None:
     target = tmp_path / "debate.json"
     target.write_text("something older", encoding="utf-8")

@@ -37,6 +37,7 @@ def read_json(cli: Cli, *args: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.both_databases
 def test_a_file_is_imported_once(cli: Cli, judgments: Path) -> None:
     assert read_json(cli, "import", str(judgments)) == {"rows": 240, "added": 240, "changed": 0}
     assert read_json(cli, "import", str(judgments)) == {"rows": 240, "added": 0, "changed": 0}

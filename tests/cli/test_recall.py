@@ -9,6 +9,7 @@ from tests.support.servers import Cli
 pytestmark = pytest.mark.requirement("D18")
 
 
+@pytest.mark.both_databases
 def test_what_was_concluded_on_a_related_question_is_shown(cli: Cli) -> None:
     nothing = cli("recall", "Do we rewrite the billing service?")
     assert (nothing.exit_code, nothing.stdout) == (0, "")

@@ -4,14 +4,14 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.engines import alter_entries
+from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N28")
@@ -61,6 +61,7 @@ def test_every_flag_reaches_the_debate(
     assert row.items() <= made.items()
 
 
+@pytest.mark.both_databases
 def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
     assert (
         "It is found under billing, very urgent" in cli("tag", paused_id[:5], "billing", "very urgent").stdout
@@ -131,6 +132,7 @@ def test_the_latest_debate_is_shown_without_an_id(cli: Cli) -> None:
     assert "Second?" in cli("watch").stdout.splitlines()[0]
 
 
+@pytest.mark.both_databases
 def test_a_debate_is_deleted_once_somebody_has_agreed(cli: Cli, database: str) -> None:
     debate_id = json.loads(cli("debate", "Is tea kinder?", "--model", "scripted", "--json").stdout)[
         "debate_id"
@@ -152,15 +154,14 @@ def test_a_debate_is_deleted_once_somebody_has_agreed(cli: Cli, database: str) -
         assert (refused.exit_code, "was deleted on" in refused.stderr) == (1, True)
     assert cli("list").stdout == ""
     assert cli("db", "check").exit_code == 0
-    with closing(sqlite3.connect(database)) as raw:
-        assert raw.execute("select count(*) from journal").fetchall() == [(1,)]
+    [(entry_count,)] = run_raw(database, "select count(*) from journal")
+    assert int(entry_count) == 1
 
 
+@pytest.mark.both_databases
 def test_a_damaged_debate_is_deleted_too(cli: Cli, database: str) -> None:
     debate_id = json.loads(cli("debate", "Tea?", "--model", "scripted", "--json").stdout)["debate_id"]
-    with closing(sqlite3.connect(database)) as raw, raw:
-        raw.execute("drop trigger journal_no_update")
-        raw.execute("update journal set entry = replace(entry, 'Tea?', 'Tee?')")
+    alter_entries(database, "Tea?", "Tee?")
 
     deleted = cli("delete", debate_id, input="y\n")
 

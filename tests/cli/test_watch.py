@@ -3,11 +3,10 @@
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -16,6 +15,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tests.support.client_calls import call
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
+from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.requirement("D26"), pytest.mark.slow]
@@ -85,6 +85,7 @@ async def test_a_debate_of_a_server_is_followed_to_its_end_by_the_beginning_of_i
     assert [entry["seat"] for entry in seen if entry["kind"] == "spoke"][:2] == ["Proponent", "Opponent"]
 
 
+@pytest.mark.both_databases
 def test_an_ended_debate_is_printed_with_its_verdict_and_from_an_entry_on(cli: Cli) -> None:
     debate_id = json.loads(cli("debate", "Ship it?", "--model", "scripted", "--json").stdout)["debate_id"]
 
@@ -99,15 +100,15 @@ def test_an_ended_debate_is_printed_with_its_verdict_and_from_an_entry_on(cli: C
     assert rest[-1]["kind"] == "ended"
 
 
+@pytest.mark.both_databases
 def test_an_id_that_is_no_debate_or_several_is_refused(cli: Cli, database: str) -> None:
     ids = [
         json.loads(cli("debate", "Ship it?", "--model", "scripted", "--json").stdout)["debate_id"]
         for _ in "ab"
     ]
 
-    with closing(sqlite3.connect(database)) as raw, raw:
-        for number, debate_id in enumerate(ids):
-            raw.execute("update stream set name = ? where name = ?", (f"abcdef{number}", debate_id))
+    for number, debate_id in enumerate(ids):
+        run_raw(database, "update stream set name = ? where name = ?", f"abcdef{number}", debate_id)
     unknown, ambiguous, short = cli("watch", "zzzz"), cli("watch", "abcd"), cli("watch", "abc")
 
     assert (unknown.exit_code, ambiguous.exit_code, short.exit_code) == (1, 1, 1)

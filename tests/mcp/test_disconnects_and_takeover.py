@@ -103,6 +103,7 @@ async def test_requests_that_are_cut_off_and_clients_that_go_cost_no_more_than_t
     assert len(model.requests) == 2
 
 
+@pytest.mark.both_databases
 async def test_two_servers_take_over_what_a_killed_one_ran(database: str, at: CallGate) -> None:
     async with start_server_process(database, at, "auto") as (server, client):
         own = await call(client, "start_debate", run=True, **ASKED)

@@ -51,6 +51,7 @@ async def test_the_transcript_is_delivered_as_what_it_is(finished: Any, query: s
     assert content.text.startswith("{" if "json" in mime_type else '# "Should penguins fly?"')
 
 
+@pytest.mark.both_databases
 async def test_a_view_is_the_same_by_tool_and_by_resource(finished: Any) -> None:
     client, debate_id = finished
     listed = (await client.list_resource_templates()).resource_templates
@@ -67,6 +68,7 @@ async def test_a_view_is_the_same_by_tool_and_by_resource(finished: Any) -> None
             assert (shown["text"], shown["data"]) == ("", json.loads(await read_resource(client, uri)))
 
 
+@pytest.mark.both_databases
 async def test_the_index_lists_debates_newest_first(finished: Any) -> None:
     client, debate_id = finished
     newer = (await call(client, "start_debate", question="Another?"))["debate_id"]
@@ -75,6 +77,7 @@ async def test_the_index_lists_debates_newest_first(finished: Any) -> None:
     assert [row["debate_id"] for row in index["debates"]] == [newer, debate_id]
 
 
+@pytest.mark.both_databases
 async def test_the_list_comes_in_pages_that_show_each_debate_once(open_modern: Any) -> None:
     async with open_modern() as client:
         ids = [
@@ -89,6 +92,7 @@ async def test_the_list_comes_in_pages_that_show_each_debate_once(open_modern: A
     assert second.next_cursor is None
 
 
+@pytest.mark.both_databases
 async def test_debate_ids_are_completed(finished: Any) -> None:
     client, debate_id = finished
     reference = ResourceTemplateReference(

@@ -36,6 +36,7 @@ ADDRESSES = ["", "/transcript", "/rounds/1", "/verdict", "/transcript?format=jso
 @pytest.mark.requirement("N8")
 @pytest.mark.parametrize("part", ADDRESSES)
 @pytest.mark.parametrize("is_own", [True, False], ids=["this process", "another process"])
+@pytest.mark.both_databases
 async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
     open_modern: Any, part: str, is_own: bool
 ) -> None:
@@ -52,6 +53,7 @@ async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
 
 @pytest.mark.requirement("N21")
 @pytest.mark.parametrize("is_own", [True, False], ids=["this process", "another process"])
+@pytest.mark.both_databases
 async def test_a_listener_hears_of_an_outcome_after_the_end(open_modern: Any, is_own: bool) -> None:
     async with open_modern() as client, open_modern() as other:
         started = await call(client, "start_debate", question="Ship it?", run=True)

@@ -153,6 +153,7 @@ async def test_a_task_is_over_when_its_debate_pauses_and_stays_so(open_modern: O
     assert later["statusMessage"] == paused["statusMessage"]
 
 
+@pytest.mark.both_databases
 async def test_a_task_is_asked_of_any_process_on_the_database(open_modern: OpenClient) -> None:
     async with open_modern(**POLLS) as client, open_modern(**POLLS) as other:
         begun = await begin(client, "start_debate")

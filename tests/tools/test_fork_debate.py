@@ -39,6 +39,7 @@ async def concluded(client: Client) -> dict[str, Any]:
     return await run_debate(client, debaters=SIDES, models=["mine"], options=PLAIN)
 
 
+@pytest.mark.both_databases
 async def test_another_judge_after_round_1_and_both_chains_hold(open_client: Any) -> None:
     models = judges()
     async with open_client(models, "mine") as client:
@@ -98,6 +99,7 @@ async def test_bad_changes_open_no_fork(open_modern: Any, changes: dict[str, Any
     assert [row["debate_id"] for row in page["debates"]] == [parent["debate_id"]]
 
 
+@pytest.mark.both_databases
 async def test_the_family_is_the_parent_the_forks_and_their_siblings(open_modern: Any) -> None:
     async with open_modern(judges(), "mine") as client:
         parent = await concluded(client)

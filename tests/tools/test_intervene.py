@@ -86,6 +86,7 @@ async def test_the_answer_on_its_way_is_kept_and_it_says_from_when_on_it_counts(
     assert row["actor"].startswith("client")
 
 
+@pytest.mark.both_databases
 async def test_paused_the_answer_on_its_way_is_kept_and_nobody_else_is_asked(open_client: Any) -> None:
     async with in_flight(open_client) as debate:
         assert "nothing more is asked until it is resumed" in await debate.intervene("pause", reason="lunch")

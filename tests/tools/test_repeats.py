@@ -33,6 +33,7 @@ async def count_debates(client: Client) -> int:
     return len((await call(client, "find_debates"))["debates"])
 
 
+@pytest.mark.both_databases
 async def test_an_identical_call_gets_the_same_debate_and_is_told(open_client: Any) -> None:
     model = ScriptedModel()
     async with open_client({"mine": model}, "mine") as client:
@@ -207,6 +208,7 @@ async def test_ten_minutes_later_a_repeat_is_a_debate_of_its_own(open_modern: An
 
 @pytest.mark.slow
 @pytest.mark.requirement("N8")
+@pytest.mark.both_databases
 async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_it(database: str) -> None:
     asked = {**ASKED, "run": True, "wait_seconds": 0}
     ids: set[str] = set()
