@@ -23,6 +23,7 @@ from server.debate.votes.teams import (
     TeamRequest,
     choose_team,
     compute_skill,
+    draw_accuracies,
 )
 
 TOPIC, OTHER = "topic", "other"
@@ -92,7 +93,8 @@ def compute_accuracy(team: Sequence[str], skills: Mapping[str, float]) -> float:
 
 def choose_by_ledger(known: Knowledge, chance: Random) -> Sequence[str]:
     request = TeamRequest(candidates=NAMES, count=SIZE, topic=TOPIC)
-    return choose_team(request, known, {}, chance.randrange(2**31)).chosen
+    seed = chance.randrange(2**31)
+    return choose_team(request, known, draw_accuracies(request, known, seed), {}, seed).chosen
 
 
 def rank(known: Knowledge, chance: Random) -> list[str]:

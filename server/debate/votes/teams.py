@@ -7,7 +7,8 @@ is transferred at most is ours. A Thompson draw (Thompson 1933; Chapelle and Li 
 the model, so that models of which little is known are tried as often as they may be the best.
 
 The set: answers are taken for normal signals whose correlations are those of the errors: of each two models as the
-ledger has them, shrunk by `PAIR_ITEMS` to what was measured of families (`counting`). With log-odds l, weights w and
+ledger has them, shrunk by `PAIR_ITEMS` to what was measured of families (`counting`); of models that are drawn below
+the best `MOST_CONTENDERS`, as of their families. With log-odds l, weights w and
 correlations R the pool is right in 1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has the weight of its
 log-odds; one that is surer than right has more, drags the pool along, and so adds less. Models are chosen one by one by
 what each adds (greedy, as for submodular gains: Nemhauser et al. 1978).
@@ -18,7 +19,7 @@ drawn: families decide, and between equals the price.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -28,7 +29,7 @@ from server.debate.facts.config import Price
 from server.debate.facts.events import Opened
 from server.debate.facts.state import judge_seats
 from server.debate.facts.team import Candidate, Team
-from server.debate.votes.counting import OTHER_FAMILY, SAME_FAMILY, SAME_MODEL
+from server.debate.votes import counting
 from server.debate.votes.families import family
 
 SETTLED_ITEMS = 20
@@ -36,6 +37,13 @@ PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
 TRANSFER_ITEMS = 20
 PAIR_ITEMS = 40
 """The error correlation of two models varies by about .15 within what families tell: as much as of 40 items."""
+
+SAME_MODEL, SAME_FAMILY, OTHER_FAMILY = map(
+    float, (counting.SAME_MODEL, counting.SAME_FAMILY, counting.OTHER_FAMILY)
+)
+
+MOST_CONTENDERS = 48
+"""Models whose errors are compared pair by pair: more than a debate has seats."""
 
 PRICE_POINTS = 0.01
 """What the dearest candidate has to add to the accuracy beyond a free one: a percentage point."""
@@ -131,16 +139,37 @@ class Pool:
             self.shared[other.model] = self.shared.get(other.model, 0.0) + member.weight * alike
 
 
-def choose_team(request: TeamRequest, known: Knowledge, prices: Mapping[str, Price], seed: int) -> Team:
-    """Choose debaters and judges. The same arguments give the same choice.
+def draw_accuracies(request: TeamRequest, known: Knowledge, seed: int) -> dict[str, float]:
+    """How often each model is taken to be right; {} where too little is known to draw."""
+    if known.settled_items < SETTLED_ITEMS:
+        return {}
+    return {model: draw_accuracy(model, known, seed) for model in (*request.candidates, *request.seated)}
+
+
+def list_contenders(request: TeamRequest, draws: Mapping[str, float]) -> list[str]:
+    """The models whose pairs the choice needs to know: those that sit already, and those that were drawn best.
+
+    Of all others families tell what their errors have in common.
+    """
+    best = sorted(draws, key=lambda model: (-draws[model], model))
+    return list(dict.fromkeys((*request.seated, *best[:MOST_CONTENDERS])))
+
+
+def choose_team(
+    request: TeamRequest,
+    known: Knowledge,
+    draws: Mapping[str, float],
+    prices: Mapping[str, Price],
+    seed: int,
+) -> Team:
+    """Choose debaters and judges. The same arguments give the same choice. `draws`: as in `draw_accuracies`.
 
     With fewer candidates than seats some sit on several. Judges are of other families than the debaters as far as
     there are such, then other models than the debaters.
     """
-    is_known = known.settled_items >= SETTLED_ITEMS
-    known = known if is_known else Knowledge(known.position, known.settled_items, known.answers)
+    is_known = bool(draws)
+    known = known if is_known else replace(known, pairs={})
     named = tuple(dict.fromkeys((*request.candidates, *request.seated)))
-    draws = {model: draw_accuracy(model, known, seed) for model in named} if is_known else {}
     costs = {model: find_cost(prices.get(model)) for model in request.candidates}
     dearest = max((cost for cost in costs.values() if cost is not None), default=Decimal(0))
     members = {
@@ -159,13 +188,7 @@ def choose_team(request: TeamRequest, known: Knowledge, prices: Mapping[str, Pri
     judges = pick_judges(Pool(known, diversity), candidates, request.judges, points, debating)
     return Team(
         candidates=tuple(
-            Candidate(
-                model=one.model,
-                items=known.answers.get(one.model, Tally()).items,
-                draw=f"{draws[one.model]:.4f}" if is_known else "",
-                price=format_cost(costs[one.model]),
-            )
-            for one in candidates
+            build_candidate(one.model, known, draws.get(one.model), costs[one.model]) for one in candidates
         ),
         seated=request.seated,
         chosen=tuple(member.model for member, _ in chosen),
@@ -176,6 +199,15 @@ def choose_team(request: TeamRequest, known: Knowledge, prices: Mapping[str, Pri
         diversity=f"{diversity:.{DIGITS}f}".rstrip("0").rstrip("."),
         settled_items=known.settled_items,
         ledger_head=known.position,
+    )
+
+
+def build_candidate(model: str, known: Knowledge, draw: float | None, cost: Decimal | None) -> Candidate:
+    return Candidate(
+        model=model,
+        items=known.answers.get(model, Tally()).items,
+        draw="" if draw is None else f"{draw:.4f}",
+        price=format_cost(cost),
     )
 
 
@@ -254,15 +286,15 @@ def compute_overconfidence(model: str, known: Knowledge) -> float:
 def compute_correlation(one: Member, other: Member, known: Knowledge, diversity: float) -> float:
     """Of the errors of two models. With a smaller `diversity` all pairs are taken for more alike each other."""
     if one.model == other.model:
-        alike = float(SAME_MODEL)
+        alike = SAME_MODEL
     else:
-        alike = float(SAME_FAMILY if one.family == other.family else OTHER_FAMILY)
+        alike = SAME_FAMILY if one.family == other.family else OTHER_FAMILY
         first, second = sorted((one.model, other.model))
         missed = known.pairs.get((first, second))
         measured = compute_phi(missed) if missed else None
         if missed and measured is not None:
             alike = (PAIR_ITEMS * alike + missed.items * measured) / (PAIR_ITEMS + missed.items)
-    return max(0.0, float(OTHER_FAMILY) + diversity * (alike - float(OTHER_FAMILY)))
+    return max(0.0, OTHER_FAMILY + diversity * (alike - OTHER_FAMILY))
 
 
 def compute_phi(missed: Missed) -> float | None:

@@ -17,7 +17,16 @@ from server.debate.facts.state import Debate
 from server.debate.facts.team import Team
 from server.debate.rules.schedule import verdict_source
 from server.debate.votes.counting import UNKNOWN_WEIGHT
-from server.debate.votes.teams import NOTHING, SETTLED_ITEMS, Knowledge, Missed, Tally, choose_team
+from server.debate.votes.teams import (
+    NOTHING,
+    SETTLED_ITEMS,
+    Knowledge,
+    Missed,
+    Tally,
+    choose_team,
+    draw_accuracies,
+    list_contenders,
+)
 from server.engine.database.errors import translate_storage_errors
 from storage import LOCAL_OWNER
 from storage.journal import Journal
@@ -123,14 +132,16 @@ async def find_team(
     asked = plan_team(request, models, planned)
     if asked is None:
         return None
-    known = await read_knowledge(
-        ledger, (*asked.candidates, *asked.seated), asked.topic, owner or LOCAL_OWNER
-    )
-    return choose_team(asked, known, {model: find_price(model) for model in asked.candidates}, planned.seed)
+    owner = owner or LOCAL_OWNER
+    known = await read_knowledge(ledger, (*asked.candidates, *asked.seated), asked.topic, owner)
+    if draws := draw_accuracies(asked, known, planned.seed):
+        known = replace(known, pairs=await read_pairs(ledger, list_contenders(asked, draws), owner))
+    prices = {model: find_price(model) for model in asked.candidates}
+    return choose_team(asked, known, draws, prices, planned.seed)
 
 
 async def read_knowledge(ledger: Ledger, models: Iterable[str], topic: str, owner: str) -> Knowledge:
-    """What the ledger of an owner knows of the models, as to their choice."""
+    """What the ledger of an owner knows of each of the models, as to their choice."""
     named = {*models}
     with translate_storage_errors():
         position = await ledger.read_ledger_position(owner=owner)
@@ -138,7 +149,6 @@ async def read_knowledge(ledger: Ledger, models: Iterable[str], topic: str, owne
             return NOTHING
         settled = await ledger.count_items(named, SETTLED_ITEMS, owner=owner)
         answers = await ledger.sum_answers(named, topic, owner=owner)
-        pairs = await ledger.sum_pairs(named, owner=owner)
     tallies = [(sums.judge, sums.topic, Tally(*sums[2:])) for sums in answers]
     every = {judge: tally for judge, about, tally in tallies if not about}
     return Knowledge(
@@ -146,8 +156,14 @@ async def read_knowledge(ledger: Ledger, models: Iterable[str], topic: str, owne
         settled,
         every,
         {judge: tally for judge, about, tally in tallies if about} if topic else every,
-        {(pair.one, pair.other): Missed(*pair[2:]) for pair in pairs},
     )
+
+
+async def read_pairs(ledger: Ledger, models: Iterable[str], owner: str) -> dict[tuple[str, str], Missed]:
+    """What each two of the models missed, as far as the ledger of an owner knows."""
+    with translate_storage_errors():
+        pairs = await ledger.sum_pairs({*models}, owner=owner)
+    return {(pair.one, pair.other): Missed(*pair[2:]) for pair in pairs}
 
 
 async def read_extract(ledger: Ledger, models: Iterable[str], owner: str) -> LedgerExtract | None:

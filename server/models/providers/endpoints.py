@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import cache
 
 from server.models.prices import find_row, load_table
 from server.models.providers.addresses import OLLAMA_PROVIDERS, find_api_base, parse_provider
@@ -63,5 +64,6 @@ def is_of_known_provider(name: str) -> bool:
     return bool(find_row(name)) or ("/" in name and parse_provider(name) in _find_litellm_providers())
 
 
+@cache  # the table does not change
 def _find_litellm_providers() -> frozenset[str]:
     return frozenset(str(row.get("litellm_provider")) for row in load_table().values())

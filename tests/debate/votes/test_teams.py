@@ -19,7 +19,9 @@ from server.debate.votes.teams import (
     compute_overconfidence,
     compute_phi,
     compute_skill,
+    draw_accuracies,
     draw_accuracy,
+    list_contenders,
 )
 
 pytestmark = pytest.mark.requirement("D17")
@@ -39,7 +41,7 @@ def choose(
 ) -> Team:
     request = TeamRequest(**{"candidates": FOUR, "count": 2, "judges": 2, **fields})  # type: ignore[arg-type]
     table = {name: Price(model=name, input=one, output=one) for name, one in (prices or {}).items()}
-    return choose_team(request, known, table, seed)
+    return choose_team(request, known, draw_accuracies(request, known, seed), table, seed)
 
 
 def test_the_same_arguments_give_the_same_choice_and_another_seed_another_draw() -> None:
@@ -156,3 +158,12 @@ def test_a_model_below_chance_adds_nothing_and_a_correlation_needs_errors_to_dif
     known = know({ALPHA: 0.8, BETA: 0.8}, items=4000)
     kept = choose(replace(known, pairs=never), candidates=(ALPHA, BETA), judges=0)
     assert kept == choose(known, candidates=(ALPHA, BETA), judges=0)
+
+
+def test_errors_are_compared_of_those_who_sit_and_of_the_best_drawn() -> None:
+    names = tuple(f"acme/{number}" for number in range(100))
+    request = TeamRequest(candidates=names, count=2, seated=("beta/worst",))
+    draws = {name: 0.5 + number / 1000 for number, name in enumerate(names)} | {"beta/worst": 0.1}
+    assert list_contenders(request, draws) == ["beta/worst", *names[:-49:-1]]
+    assert list_contenders(replace(request, seated=names[-1:]), draws) == [*names[:-49:-1]]
+    assert draw_accuracies(request, NOTHING, 1) == {}
