@@ -263,7 +263,7 @@ LIBRARIES: dict[str, str] = {
     "evaluation": "anyio",
     "hooks": "anyio httpx2 pydantic yaml",
     "web.site": "anyio pydantic starlette uvicorn",
-    "http_server": "anyio mcp starlette uvicorn",
+    "http_server": "anyio mcp sse_starlette starlette uvicorn",
     "mcp": "anyio mcp pydantic",
     "telemetry": "anyio mcp opentelemetry prometheus_client pydantic",
     "cli.terminal": "rich",

@@ -33,20 +33,25 @@ REPLICAS = 3
 LATENCY = 0.3  # seconds of each answer of the provider
 START_SECONDS = 30.0
 
+# As deploy/haproxy.cfg, without what TLS and containers take.
 HAPROXY = """
 defaults
   mode http
   timeout connect 2s
   timeout client 1h
   timeout server 1h
+  timeout check 3s
+  timeout http-keep-alive 60s
   option redispatch
-  retries 2
+  retries 3
+  retry-on conn-failure
 frontend clients
   bind 127.0.0.1:{port}
   default_backend replicas
 backend replicas
-  balance roundrobin
+  balance leastconn
   option httpchk GET /readyz
+  default-server check inter 500ms fall 2 rise 1
 """
 
 
@@ -198,9 +203,7 @@ async def open_cluster(folder: Path) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def run_haproxy(folder: Path, port: int, replicas: list[Replica]) -> AsyncIterator[None]:
-    servers = "".join(
-        f"  server r{replica.number} 127.0.0.1:{replica.port} check inter 500ms\n" for replica in replicas
-    )
+    servers = "".join(f"  server r{replica.number} 127.0.0.1:{replica.port}\n" for replica in replicas)
     config = folder / "haproxy.cfg"
     config.write_text(HAPROXY.format(port=port) + servers, encoding="utf-8")
     program = shutil.which("haproxy") or "/usr/sbin/haproxy"

@@ -111,7 +111,7 @@ class DebateManager:
         self._driver = driver = DebateDriver(self.store, runner, self.leases, tasks, owner_running)
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
         self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
-        self.run_watchers = driver.run_watchers
+        self.run_watchers, self.await_person = driver.run_watchers, driver.await_person
         self.presence.reopening_listeners.append(self.store.recent.clear)
 
     def _bind(self, store: DebateStore) -> None:

@@ -6,8 +6,8 @@ gone.
 """
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 import anyio
 from anyio.abc import TaskGroup
@@ -58,6 +58,7 @@ class DebateDriver:
         self.owner_running = owner_running
         self.queues = defaultdict[str, list[Run]](list)  # runs that wait for their turn, by owner
         self.is_ending = False
+        self._questions = set[anyio.CancelScope]()  # that somebody waits for an answer to
         self.presence = DatabasePresence(store.journal, self.stop_all)
         self.presence.loss_listeners.append(self.notify_all)
         self.presence.return_listeners.append(self.forget_troubles)
@@ -132,6 +133,20 @@ class DebateDriver:
         """Have everybody who waits for a debate take what there is, from now on: this process is about to end."""
         self.is_ending = True
         self.notify_all()
+        for scope in self._questions:
+            scope.cancel()
+
+    @contextmanager
+    def await_person(self) -> Iterator[None]:
+        """Wait inside for what somebody answers; it is left, without an error, as soon as waits end."""
+        with anyio.CancelScope() as scope:
+            if self.is_ending:
+                scope.cancel()
+            self._questions.add(scope)
+            try:
+                yield
+            finally:
+                self._questions.discard(scope)
 
     def forget_troubles(self) -> None:
         """The database is there again: what could not be recorded is about to be."""

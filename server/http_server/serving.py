@@ -17,6 +17,7 @@ from types import FrameType
 
 import anyio
 import uvicorn
+from sse_starlette.sse import AppStatus
 
 from server.compose import open_manager
 from server.debate.facts.errors import InvalidRequestError
@@ -88,6 +89,8 @@ class HttpServer(uvicorn.Server):
             timeout_graceful_shutdown=ANSWER_SECONDS,
         )
         super().__init__(config)
+        # Else it cuts the streams of the older era when draining ends, those too on which an answer is being written.
+        AppStatus.enable_automatic_graceful_drain = False
         self.service, self.drain_seconds = service, drain_seconds
         self.announcement = ""  # for stdout, as soon as requests and signals are taken
         self.signal_number = 0

@@ -2,8 +2,12 @@
 
 import os
 import signal
+import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +15,12 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client
+from mcp.types import ElicitResult
 
+from server.http_server.serving import ANSWER_SECONDS
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
-from tests.support.http_servers import HttpProcess, Running, send, serve_http
+from tests.support.http_servers import TIMEOUT, HttpProcess, Running, send, serve_http
 from tests.support.mcp_debates import run_debate
 from tests.support.polling import wait_before_next_poll
 
@@ -146,6 +152,90 @@ async def test_calls_that_wait_return_with_what_there_is_when_the_server_ends(
 
     assert found["status"] == "running"
     assert "get_verdict" in found["next"] or "step_round" in found["next"]
+
+
+@pytest.mark.parametrize("is_stateless", [False, True], ids=["sessions", "stateless"])
+async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
+    tmp_path: Path, era: str, is_stateless: bool
+) -> None:
+    """Those too whose answers take a while: here the database is busy until the server has been ending for a second."""
+    gate, database, answers = Gate(), tmp_path / "a.db", Counter[tuple[str, str]]()
+    served = serve_http(
+        str(database), models={"held": gate.model}, default="held", is_stateless=is_stateless, drain_seconds=0
+    )
+    opened: list[str] = []
+
+    async def ask(running: Running, begun: anyio.Event, kind: str, tool: str, **arguments: Any) -> None:
+        async with running.connect(era) as client:
+            await client.list_tools()  # which the client wants to know before it takes a result
+            opened.append(kind)
+            await begun.wait()
+            answers[kind, (await call(client, tool, **arguments))["status"]] += 1
+
+    async with served as running, running.connect(era) as client, anyio.create_task_group() as tasks:
+        ran = await run_debate(client, wait_seconds=0)
+        stepped = await call(client, "start_debate", question="Step by step?")
+        one, other = ran["debate_id"], stepped["debate_id"]
+        waits, writes = anyio.Event(), anyio.Event()
+        for number in range(4):
+            wait = partial(ask, running, waits)
+            tasks.start_soon(partial(wait, "waits", "get_verdict", debate_id=one, wait_seconds=60))
+            tasks.start_soon(partial(wait, "steps", "step_round", debate_id=other, wait_seconds=60))
+            write = partial(ask, running, writes)
+            tasks.start_soon(partial(write, "starts", "start_debate", question=f"{number}?", run=True))
+            tasks.start_soon(partial(write, "reads", "read_debate", debate_id=one, view="transcript"))
+        with anyio.fail_after(TIMEOUT):
+            while len(opened) < 16:
+                await wait_before_next_poll()
+            waits.set()
+            await gate.wait_for_call()
+        with closing(sqlite3.connect(database, isolation_level=None)) as busy:
+            busy.execute("BEGIN IMMEDIATE")
+            writes.set()
+            await anyio.sleep(0.3)  # all calls have arrived
+            end(running)
+            await anyio.sleep(1.2)  # streams that are cut at the end of the draining are cut now
+            busy.execute("ROLLBACK")
+        with anyio.fail_after(TIMEOUT):
+            while answers.total() < len(opened):
+                await wait_before_next_poll()
+        tasks.cancel_scope.cancel()
+
+    assert answers == {(kind, "running"): 4 for kind in ("waits", "steps", "starts", "reads")}
+
+
+async def test_a_call_that_waits_for_people_returns_when_the_server_ends(tmp_path: Path) -> None:
+    asked, found = anyio.Event(), dict[str, Any]()
+
+    async def never_answer(_context: Any, _form: Any) -> ElicitResult:
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    people = [
+        {"name": "Ann", "stance": "yes", "model": "human"},
+        {"name": "Bob", "stance": "no", "model": "human"},
+    ]
+    async with (
+        serve_http(str(tmp_path / "a.db"), drain_seconds=0) as running,
+        running.connect("legacy", elicitation_callback=never_answer) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        await client.list_tools()
+
+        async def wait() -> None:
+            found.update(await run_debate(client, debaters=people, wait_seconds=60))
+
+        tasks.start_soon(wait)
+        with anyio.fail_after(TIMEOUT):
+            await asked.wait()
+            end(running)
+        with anyio.fail_after(ANSWER_SECONDS):  # when what has no answer is cut
+            while not found:
+                await wait_before_next_poll()
+        tasks.cancel_scope.cancel()
+
+    assert found["status"] == "waiting"
 
 
 def end(running: Running) -> None:

@@ -87,7 +87,8 @@ def build_questions(state: State, requests: dict[str, InputRequest]) -> InputReq
 
 async def ask(call: ToolCall, form: ElicitRequestFormParams, seconds: float) -> ElicitResult | None:
     """The answer of the person, whatever it is; None without one in time. Before the 2026 era only."""
-    with anyio.move_on_after(min(seconds, MAX_ANSWER_SECONDS)), suppress(MCPError, ValidationError):
+    patience = anyio.move_on_after(min(seconds, MAX_ANSWER_SECONDS))
+    with call.manager.await_person(), patience, suppress(MCPError, ValidationError):
         return await call.context.session.elicit_form(
             form.message, form.requested_schema, related_request_id=call.context.request_id
         )
