@@ -223,6 +223,8 @@ def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: 
             return f"is missing: {f'one of {choices}' if choices else hint}{inside}"
         case "value_error":
             return str(details["ctx"]["error"])
+        case "too_long" if isinstance(details["input"], str):  # of a text that was cleaned first
+            return BOUNDS["string_too_long"].format(**details["ctx"])
         case kind if kind in BOUNDS:
             return BOUNDS[kind].format(**details.get("ctx", {}))
         case _ if choices:

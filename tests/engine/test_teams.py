@@ -74,6 +74,7 @@ async def test_the_choice_is_a_fact_of_the_journal_and_of_the_state(database: st
         assert team["candidates"] == list(NAMES)
         assert len(team["draws"]) == len(NAMES)
         assert len(team["gains"]) == 2
+        assert all(isinstance(gain, float) for gain in (*team["gains"], *team["judge_gains"], *team["draws"]))
         assert team["ledger_head"] == 100 * len(NAMES)
         assert team["reason"].startswith(
             f"Chosen from 12 candidates: {', '.join(team['chosen'])}; to judge: "
@@ -234,6 +235,8 @@ async def test_few_candidates_of_one_family_and_names_given_twice_are_no_hindran
         snapshot = await start(manager, rows, candidates=["acme/one", "acme/one", "acme/two"])
         team = build_state(snapshot)["team"]
         assert team["candidates"] == ["acme/one", "acme/two"]
+        alone = build_state(await start(manager, candidates=["acme/one"]))["team"]
+        assert alone["reason"].startswith("Chosen from 1 candidate: acme/one, acme/one")
         assert len(team["chosen"]) == 3
         assert team["reason"].endswith("Some hold several seats: there were too few.")
 

@@ -142,6 +142,7 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"models": [None] * 9}, "`models[4]` must be text.\nAnd 4 more."),
     ({"models": ["m"] * 27}, "may have 26 entries at most, and has 27."),
     ({"models": ["m" * 201]}, "may have 200 characters at most."),
+    ({"options": {"team": {"topic": "x" * 61}}}, "`options.team.topic` may have 60 characters at most."),
     ({"models": ["two words"]}, "is not a model name"),
     ({"models": ["openai/gpt-5.2"]}, "OPENAI_API_KEY"),
     ({"max_rounds": 99}, "1 to 4"),

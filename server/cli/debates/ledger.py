@@ -43,8 +43,8 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
     """Add labelled judgments from a file with a row for each reading.
 
     Columns: item, judge, reading (1, 2), choice (empty: none), belief (empty, or 0 to 1, in the choice), gold, first
-    (what stood first; empty: unknown) and, optional, family. Rows that are there already add nothing; a row with
-    other values replaces the one there.
+    (what stood first; empty: unknown) and, optional, family and topic. Rows that are there already add nothing; a row
+    with other values replaces the one there.
 
     Example: counterpoint ledger import judgments.csv
     """

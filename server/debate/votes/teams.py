@@ -233,11 +233,15 @@ def pick(
 def pick_judges(
     pool: Pool, candidates: Sequence[Member], count: int, points: float, debating: Collection[str]
 ) -> list[tuple[Member, float]]:
-    """Judges of other families than the debaters, then of the same ones, at last the debaters' own models."""
+    """Judges of other families than the debaters, then of the same ones, then the debaters' own models.
+
+    Models that are drawn no better than a coin come last, whosever they are.
+    """
     families = {*map(family, debating)}
-    tiers: list[list[Member]] = [[], [], []]
+    tiers: list[list[Member]] = [[], [], [], []]
     for one in candidates:
-        tiers[(one.family in families) + (one.model in debating)].append(one)
+        rank = (one.family in families) + (one.model in debating)
+        tiers[rank if one.log_odds > 0 else 3].append(one)
     chosen: list[tuple[Member, float]] = []
     for tier in tiers:
         chosen += pick(pool, tier, min(len(tier), count - len(chosen)), points)
@@ -353,7 +357,8 @@ def describe_team(setup: Opened) -> str:
     if team is None:
         return ""
     judging = ", ".join(dict.fromkeys(setup.judges.models)) if team.judges else ""
-    chosen = f"Chosen from {len(team.candidates)} candidates: {', '.join(team.chosen) or 'no debater'}"
+    of = "1 candidate" if len(team.candidates) == 1 else f"{len(team.candidates)} candidates"
+    chosen = f"Chosen from {of}: {', '.join(team.chosen) or 'no debater'}"
     judges = f"; to judge: {judging}" if judging else ""
     about = f' about "{team.topic}"' if team.topic else ""
     if team.settled_items < SETTLED_ITEMS:
@@ -387,5 +392,7 @@ def show_choice(setup: Opened, team: Team) -> dict[str, Any]:
         **team.model_dump(mode="json", exclude={"candidates", "seated", "settled_items"}),
         "candidates": [one.model for one in rows],
         "draws": [float(one.draw) for one in rows if one.draw],
+        "gains": [*map(float, team.gains)],
+        "judge_gains": [*map(float, team.judge_gains)],
         "reason": describe_team(setup),
     }

@@ -111,6 +111,14 @@ def test_judges_are_of_other_families_than_the_debaters_as_far_as_there_are_such
     assert team.judges[2:] == ("acme/b", "acme/c", "acme/a")
 
 
+def test_a_model_that_is_no_better_than_a_coin_judges_only_where_nobody_else_is_left() -> None:
+    names = ("acme/a", "acme/b", "beta/a", "gamma/a")
+    known = know({"acme/a": 0.95, "acme/b": 0.9, "beta/a": 0.3, "gamma/a": 0.6}, items=4000)
+    team = choose(known, candidates=names, count=1, judges=4)
+    assert team.chosen == ("acme/a",)
+    assert team.judges == ("gamma/a", "acme/b", "acme/a", "beta/a")
+
+
 def test_with_fewer_candidates_than_seats_all_sit_before_one_sits_twice() -> None:
     team = choose(know({ALPHA: 0.9, BETA: 0.6}), candidates=(ALPHA, BETA, ALPHA), count=5, judges=0)
     assert [one.model for one in team.candidates] == [ALPHA, BETA]
