@@ -10,7 +10,7 @@ from server.debate.analysis.judgments import Judgment, Reading
 from server.engine.database.ledger import import_judgments
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine, start_debate
+from tests.support.engines import open_engine, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D20")]
 
@@ -72,3 +72,18 @@ async def test_opening_a_debate_takes_as_many_statements_whatever_seats_and_cand
         assert await count_start(manager, database, 26, 4) <= few + 1
         assert await count_start(manager, database, 2, 200) <= few + 1
         assert await count_start(manager, database, 26, 200) <= few + 1
+
+
+async def test_the_sums_of_a_day_take_as_many_statements_however_many_debates_there_are(
+    database: str,
+) -> None:
+    async with open_engine(
+        database, ScriptedModel(), daily_calls=10_000, owner_daily_calls=10_000
+    ) as manager:
+        for more in (1, 12):
+            for _ in range(more):
+                await run_round(manager)
+            async with count_statements(manager, database) as run:
+                left, _ = await manager.daily_budget.find_remaining("local")
+            assert left.calls < 10_000
+            assert sum("daily_spending" in sql for sql in run) == 2  # of all owners, and of this one
