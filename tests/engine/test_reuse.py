@@ -18,6 +18,7 @@ from server.debate.views.state import build_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.transfer import export_debate, restore_debate
 from server.models import Reply, Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
@@ -54,6 +55,16 @@ def list_usages(snapshot: DebateSnapshot) -> dict[tuple[str, int, int], Usage]:
 def list_asked(snapshot: DebateSnapshot) -> set[str]:
     """The seats whose answers are of a model, and not of another debate."""
     return {seat for (seat, *_), usage in list_usages(snapshot).items() if not usage.reused_from}
+
+
+async def test_a_debate_with_reused_answers_is_exported_and_imported(tmp_path: Path) -> None:
+    model = ScriptedModel(judge)
+    async with open_engine(tmp_path / "db", model) as manager, open_engine(tmp_path / "x", model) as elsewhere:
+        await hold(manager)
+        reusing = await hold(manager)
+        restored, _ = await restore_debate(elsewhere, await export_debate(manager, reusing.id))
+    assert any(usage.reused_from for usage in list_usages(restored).values())
+    assert restored.debate == reusing.debate
 
 
 async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: Path) -> None:
