@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
-from playwright.async_api import BrowserContext, ConsoleMessage, Page
+from playwright.async_api import BrowserContext, ConsoleMessage, Page, expect
 from playwright.async_api import Request as Asked
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -276,7 +276,7 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
         assert await rows.count() == 26
         await page.get_by_role("searchbox").fill("rust")
         await page.get_by_role("searchbox").press("Enter")
-        await page.wait_for_function("document.querySelectorAll('li').length === 1")
+        await expect(rows).to_have_count(1, timeout=PATIENCE)
         await press(page, "ready")
         await see(page, "No debates that match.")
         assert page.url.endswith("?query=rust&status=ready")
