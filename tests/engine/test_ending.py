@@ -35,3 +35,21 @@ async def test_who_waits_is_answered_when_the_process_ends_and_nobody_waits_any_
 
         assert [snapshot.status for snapshot in found] == ["running", "running"]
         assert running.is_working(debate_id)
+
+
+async def test_who_waits_for_a_person_goes_on_without_an_answer_when_the_process_ends() -> None:
+    async with open_engine(":memory:") as manager:
+        went_on: list[str] = []
+
+        async def ask(who: str) -> None:
+            with manager.await_person():
+                await anyio.sleep_forever()
+            went_on.append(who)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, "before")
+                await anyio.lowlevel.checkpoint()
+                manager.end_waits()
+            await ask("after")
+    assert went_on == ["before", "after"]

@@ -13,6 +13,7 @@ from server.engine.database.memory import choose_close, recall
 from server.models.embeddings import CachedEmbedder, Embeddings, Vector
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel
+from storage.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
 from tests.support.engines import open_engine, run_debate
 
@@ -112,3 +113,10 @@ async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) ->
     with anyio.fail_after(5):
         assert await cache.find_vectors(["k"]) == {}
         await cache.keep_vectors({"k": (1.0,)})
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1, 2, 3, 4, 5, 6, 7]", b"7"])
+async def test_a_kept_answer_that_cannot_be_read_is_none(tmp_path: Path, body: bytes) -> None:
+    async with open_journal(tmp_path / "db") as journal:
+        await journal.keep_cached("answer", [CachedBody("k", body)], max_bytes=10**6)
+        assert await DatabaseCache(journal, 10**6).find_answer("k") is None

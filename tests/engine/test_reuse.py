@@ -59,7 +59,10 @@ def list_asked(snapshot: DebateSnapshot) -> set[str]:
 
 async def test_a_debate_with_reused_answers_is_exported_and_imported(tmp_path: Path) -> None:
     model = ScriptedModel(judge)
-    async with open_engine(tmp_path / "db", model) as manager, open_engine(tmp_path / "x", model) as elsewhere:
+    async with (
+        open_engine(tmp_path / "db", model) as manager,
+        open_engine(tmp_path / "x", model) as elsewhere,
+    ):
         await hold(manager)
         reusing = await hold(manager)
         restored, _ = await restore_debate(elsewhere, await export_debate(manager, reusing.id))
