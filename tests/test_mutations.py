@@ -172,18 +172,36 @@ MUTATIONS = {
     ),
     "run what was not recorded here": Mutation(
         "server/engine/database/store.py",
-        "return not self.is_foreign and super",
+        "return self.is_own and super",
         "return super",
         FOREIGN,
     ),
     "go on with a debate that something else writes to": Mutation(
-        "server/engine/runner.py", "is_held or snapshot.is_foreign", "is_held or False", FOREIGN
+        "server/engine/runner.py", "and snapshot.is_own and not is_held", "and not is_held", FOREIGN
     ),
     "seal what was not recorded here": Mutation(
         "server/engine/database/store.py",
         "if self.signer and not reached.is_foreign",
         "if self.signer",
         FOREIGN,
+    ),
+    "show everybody's debates to everybody": Mutation(
+        "server/engine/database/store.py",
+        "if self.owner in (None, head.owner):",
+        "if self.owner != 1:",
+        "tests/access/test_two_owners.py::test_no_method_of_a_manager_takes_the_id_of_another_owners_debate",
+    ),
+    "let tokens in for ever": Mutation(
+        "server/access/tokens.py",
+        "(not token.expires_at or find_end(token) > now)",
+        "True",
+        "tests/access/test_tokens.py::test_a_token_lets_its_owner_in_until_it_ends_or_is_revoked",
+    ),
+    "let those who read spend": Mutation(
+        "server/access/caller.py",
+        "return scope in self.scopes or",
+        "return True or",
+        "tests/access/test_two_owners.py::test_a_token_that_may_only_read_spends_and_changes_nothing",
     ),
     "seal every head alike": Mutation(
         "server/signing.py",
