@@ -281,3 +281,38 @@ def test_a_process_that_has_ended_is_gone() -> None:
 )
 def test_a_holder_that_cannot_be_checked_is_not_gone(holder: str) -> None:
     assert not is_gone(holder)
+
+
+class SlowRelease:
+    """A journal whose releases take until `arrive` is set, as on a connection that is slower than others."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal, self.arrive = journal, anyio.Event()
+
+    async def acquire_lease(self, *values: Any, **options: Any) -> str:
+        return await self.journal.acquire_lease(*values, **options)
+
+    async def release_lease(self, *values: Any) -> None:
+        await self.arrive.wait()
+        await self.journal.release_lease(*values)
+
+
+async def test_a_lease_that_is_being_released_is_not_lost_by_who_asks_for_it_again(database: str) -> None:
+    async with open_any_journal(database) as journal:
+        slow: Any = SlowRelease(journal)
+        here, elsewhere = Leases(slow, utc_now), Leases(journal, utc_now)
+        assert await here.acquire("d-1")
+        again = list[bool]()
+
+        async def acquire() -> None:
+            again.append(await here.acquire("d-1"))
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(here.release, "d-1")
+                await anyio.lowlevel.checkpoint()
+                tasks.start_soon(acquire)
+                await anyio.lowlevel.checkpoint()
+                slow.arrive.set()
+        assert again == [True]
+        assert not await elsewhere.acquire("d-1")

@@ -13,6 +13,8 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+import anyio
+
 from server.engine.database.errors import translate_storage_errors
 from storage.journal import Journal, StorageError
 
@@ -65,9 +67,16 @@ class Leases:
         self.holder = f"{machine_name()}:{os.getpid()}:{secrets.token_hex(6)}"
         # By debate id or queue, in the time of this process: from the moment it asked, hence never too late.
         self.expires_at: dict[str, float] = {}
+        self._releases: dict[str, anyio.Event] = {}  # under way, by name
 
     async def acquire(self, name: str, seconds: float = LEASE_SECONDS) -> bool:
-        """Whether this process has the lease of a debate or a queue now, for so many seconds."""
+        """Whether this process has the lease of a debate or a queue now, for so many seconds.
+
+        It is asked for only when an earlier one of the same name has been released: on a connection of its own, the
+        release could arrive after it, and another process would have the lease as well.
+        """
+        while released := self._releases.get(name):
+            await released.wait()
         with translate_storage_errors():
             while True:
                 asked_at = self.clock().timestamp()
@@ -116,5 +125,10 @@ class Leases:
 
     async def release(self, name: str) -> None:
         self.expires_at.pop(name, None)
-        with suppress(StorageError):  # it expires: nobody renews it any more
-            await self.journal.release_lease(name, self.holder)
+        released = self._releases[name] = anyio.Event()
+        try:
+            with suppress(StorageError):  # it expires: nobody renews it any more
+                await self.journal.release_lease(name, self.holder)
+        finally:
+            self._releases.pop(name, None)
+            released.set()
