@@ -28,7 +28,7 @@ def parse_module(path: Path) -> ast.Module:
 
 
 def package_of_module(module: str) -> str:
-    """The unit that `tests/test_imports.py` has a row for, without the prefix `server`: `debate.rules`.
+    """The unit that `tests/rooms.py` has a row for, without the prefix `server`: `debate.rules`.
 
     This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
     `models.providers`, and `models`, the package's own file, below both. The contracts of `storage` are one unit.

@@ -1,0 +1,264 @@
+"""The packages and what each may import, from the bottom up: `tests/test_imports.py` holds the code to it."""
+
+ROOMS: dict[str, str] = {
+    "debate": "",
+    "debate.facts": "",
+    "http": "",
+    "redaction": "",
+    "server": "",
+    "storage": "",
+    "storage.postgres": "storage",
+    "storage.sqlite": "storage",
+    "debate.arguments": "debate.facts",
+    "debate.documents": "debate.arguments debate.facts",
+    "debate.votes": "debate.facts",
+    "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
+    "debate.rules": "debate.arguments debate.ballots debate.documents debate.facts debate.votes",
+    "debate.schemas": "debate.facts",
+    "settings": "debate.facts redaction storage",
+    "signing": "debate.facts redaction storage",
+    "access": "debate.facts settings storage",
+    "debate.analysis": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
+    ),
+    "debate.prompts": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas debate.votes"
+    ),
+    "debate.replies": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas "
+        "debate.votes"
+    ),
+    "research": "debate.facts debate.prompts redaction settings",
+    "debate.commands": (
+        "debate.ballots debate.documents debate.facts debate.replies debate.rules debate.schemas debate.votes"
+    ),
+    "debate.records": (
+        "debate.analysis debate.arguments debate.commands debate.documents debate.facts debate.prompts debate.replies "
+        "debate.rules debate.schemas debate.votes"
+    ),
+    "models": "debate.facts debate.prompts debate.replies",
+    "debate.views": (
+        "debate.analysis debate.arguments debate.ballots debate.commands debate.documents debate.facts "
+        "debate.prompts debate.rules debate.schemas debate.votes"
+    ),
+    "models.embeddings": "debate.facts models",
+    "models.fakes": "debate.facts debate.schemas models models.embeddings",
+    "models.own": "models redaction",
+    "models.client": "debate.facts debate.rules models",
+    "models.concurrency": "",
+    "models.resilience": "models models.concurrency models.embeddings",
+    "models.local": "models redaction",
+    "models.prices": "debate.facts models models.fakes",
+    "models.providers": (
+        "debate.facts debate.rules http models models.embeddings models.prices models.resilience redaction"
+    ),
+    "models.windows": "debate.facts models models.fakes models.providers models.prices",
+    "models.registry": (
+        "debate.facts debate.votes models models.client models.embeddings models.fakes models.local models.own "
+        "models.prices models.providers models.resilience"
+    ),
+    "models.model_servers": "models.providers models.registry models.windows",
+    "engine": "",
+    "engine.turnstile": "",
+    "engine.database": (
+        "debate.analysis debate.ballots debate.commands debate.facts debate.replies debate.rules "
+        "debate.views debate.votes redaction signing storage"
+    ),
+    "engine.model_calls": (
+        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules "
+        "engine.database engine.turnstile models models.client models.registry redaction research "
+        "settings"
+    ),
+    "engine.runner": (
+        "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"
+    ),
+    "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
+    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency",
+    "engine.setups": (
+        "debate.commands debate.facts debate.rules models.registry models.windows redaction research"
+    ),
+    "engine.debates": (
+        "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
+        "engine.runner engine.setups models.client models.model_servers models.prices models.registry models.windows "
+        "redaction research signing storage"
+    ),
+    "engine.receipts": (
+        "debate.facts debate.records debate.views engine.database engine.debates settings signing storage"
+    ),
+    "engine.queries": "debate.facts debate.views engine.database engine.debates engine.receipts storage",
+    "engine.recovery": "debate.facts engine.database engine.debates",
+    "engine.transfer": (
+        "debate.facts debate.records debate.views engine.database engine.debates engine.receipts storage"
+    ),
+    "engine.verification": (
+        "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
+    ),
+    "upkeep": (
+        "debate.facts engine.database engine.debates engine.queries engine.receipts storage storage.sqlite"
+    ),
+    "hooks": (
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
+        "redaction settings storage"
+    ),
+    "telemetry": (
+        "debate.commands debate.facts engine.database engine.debates engine.runner models models.fakes redaction "
+        "settings storage"
+    ),
+    "startup": (
+        "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite telemetry"
+    ),
+    "compose": (
+        "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery "
+        "hooks models models.client models.embeddings models.fakes models.own models.prices "
+        "models.providers models.registry models.resilience models.windows redaction research settings "
+        "signing startup storage telemetry upkeep"
+    ),
+    "evaluation": (
+        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
+        "engine.database engine.debates models.prices models.registry settings"
+    ),
+    "web": "",
+    "web.drawing": "debate.analysis debate.arguments debate.documents debate.facts debate.rules debate.views",
+    "web.page": "",
+    "web.record": "debate.views storage web.drawing",
+    "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
+    "web.site": (
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates redaction "
+        "web.page web.sources"
+    ),
+    "tools": "",
+    "tools.listing": "access",
+    "tools.tool": (
+        "access debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.runner "
+        "tools.listing"
+    ),
+    "tools.asking": (
+        "debate.commands debate.facts debate.rules debate.views engine.database models models.client "
+        "models.registry tools.tool"
+    ),
+    "tools.hints": "debate.commands debate.facts debate.rules debate.views",
+    "tools.fitting": "debate.views",
+    "tools.results": (
+        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.registry "
+        "tools.fitting tools.hints"
+    ),
+    "tools.pages": "debate.facts debate.views engine.debates tools.fitting tools.results",
+    "tools.texts": "debate.facts debate.views engine.queries tools.results",
+    "tools.debates": (
+        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
+        "models.client models.registry redaction tools.asking tools.hints tools.listing tools.pages "
+        "tools.results tools.texts tools.tool"
+    ),
+    "tools.schemas": "tools.tool",
+    "mcp": (
+        "access compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
+        "models.own models.providers redaction settings startup storage telemetry tools.asking tools.debates "
+        "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
+    ),
+    "http_server": (
+        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage telemetry "
+        "tools.listing web.site"
+    ),
+    "client_configs": "debate.facts settings",
+    "cli": "",
+    "cli.files": "",
+    "cli.terminal": "debate.facts",
+    "cli.completion": "debate.facts settings startup storage",
+    "cli.defaults": "settings",
+    "cli.session": (
+        "cli.completion cli.terminal compose debate.facts debate.views engine.database engine.debates engine.queries "
+        "models.fakes settings startup"
+    ),
+    "cli.live": (
+        "cli.session cli.terminal debate.analysis debate.ballots debate.commands debate.documents "
+        "debate.facts debate.rules debate.views debate.votes engine.database engine.debates models.registry"
+    ),
+    "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
+    "cli.debates": (
+        "cli.completion cli.files cli.live cli.runs cli.session cli.terminal debate.analysis debate.commands "
+        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries engine.receipts "
+        "engine.transfer engine.verification evaluation models.fakes models.local models.prices models.registry "
+        "research settings signing storage upkeep web.page web.record web.site web.sources"
+    ),
+    "cli.installation": (
+        "access cli.files cli.session client_configs compose debate.commands debate.facts debate.views "
+        "engine.database engine.debates hooks models models.local models.model_servers models.prices "
+        "models.providers models.registry models.windows redaction research settings signing startup "
+        "storage upkeep"
+    ),
+    "cli.main": (
+        "cli.completion cli.debates cli.defaults cli.installation cli.session debate.facts debate.views "
+        "engine.database engine.debates "
+        "engine.queries http_server mcp models.local redaction settings startup"
+    ),
+    "__main__": "cli.main mcp",
+    "counterpoint": "__main__ debate.facts evaluation models settings",
+}
+"""What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
+
+LIBRARIES: dict[str, str] = {
+    "access": "anyio httpx2 jwt mcp pydantic",
+    "debate.facts": "pydantic",
+    "debate.ballots": "pydantic",
+    "storage": "anyio rfc8785",
+    "storage.postgres": "anyio asyncpg",
+    "storage.sqlite": "aiosqlite anyio",
+    "debate.schemas": "jsonschema_rs",
+    "redaction": "pydantic",
+    "settings": "platformdirs pydantic",
+    "signing": "cryptography platformdirs",
+    "debate.prompts": "pydantic",
+    "debate.replies": "pydantic",
+    "research": "anyio httpx2 mcp pydantic pypdf",
+    "debate.commands": "pydantic",
+    "debate.records": "pydantic",
+    "debate.analysis": "pydantic",
+    "debate.views": "pydantic",
+    "models": "anyio",
+    "models.fakes": "anyio",
+    "models.own": "anyio",
+    "models.concurrency": "anyio",
+    "models.resilience": "anyio",
+    "models.local": "anyio platformdirs xllamacpp",
+    "models.providers": "aiohttp anyio httpx2 keyring litellm platformdirs",
+    "models.model_servers": "anyio",
+    "models.windows": "anyio",
+    "engine.database": "anyio pydantic",
+    "engine.model_calls": "anyio pydantic_core rfc8785",
+    "engine.runner": "anyio",
+    "engine.mirrors": "anyio",
+    "engine.driver": "anyio",
+    "engine.debates": "anyio",
+    "engine.receipts": "anyio",
+    "engine.setups": "anyio",
+    "engine.queries": "pydantic",
+    "engine.recovery": "anyio",
+    "engine.transfer": "pydantic",
+    "upkeep": "anyio",
+    "evaluation": "anyio",
+    "hooks": "anyio httpx2 pydantic yaml",
+    "web.site": "anyio pydantic starlette uvicorn",
+    "http_server": "anyio mcp sse_starlette starlette uvicorn",
+    "mcp": "anyio mcp pydantic",
+    "telemetry": "anyio mcp opentelemetry prometheus_client pydantic",
+    "cli.terminal": "rich",
+    "cli.completion": "anyio click",
+    "cli.defaults": "click",
+    "cli.session": "anyio click",
+    "cli.live": "anyio click rich",
+    "cli.runs": "click",
+    "cli.debates": "click pydantic rich",
+    "cli.installation": "anyio click",
+    "cli.main": "anyio click",
+    "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",
+    "compose": "anyio",
+    "counterpoint": "inspect_ai",
+    "tools.asking": "anyio mcp pydantic",
+    "tools.debates": "anyio mcp pydantic",
+    "tools.fitting": "pydantic",
+    "tools.listing": "mcp pydantic",
+    "tools.results": "mcp pydantic",
+    "tools.schemas": "mcp",
+    "tools.tool": "mcp pydantic",
+}
+"""The libraries of each room; a room that is not here has none."""
