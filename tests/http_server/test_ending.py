@@ -26,6 +26,9 @@ from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3")]
 
+CUTTING_SECONDS = 1.2
+"""In which streams would be cut that are cut when draining ends: that none is can only be waited for."""
+
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Any]:
@@ -63,13 +66,19 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
         uri = f"debate://{began['debate_id']}/transcript"
         statuses: list[str] = []
         async with listener.listen(resource_subscriptions=[uri]), anyio.create_task_group() as tasks:
+            waits = anyio.Event()
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+                waits.set()
 
             async def wait_for_verdict() -> None:
-                waited = await call(client, "get_verdict", debate_id=began["debate_id"], wait_seconds=30)
-                statuses.append(waited["status"])
+                asked = {"debate_id": began["debate_id"], "wait_seconds": 30}
+                waited = await client.call_tool("get_verdict", asked, progress_callback=hear)
+                statuses.append((waited.structured_content or {})["status"])
 
             tasks.start_soon(wait_for_verdict)
-            await anyio.sleep(0.3)  # the call waits
+            with anyio.fail_after(TIMEOUT):
+                await waits.wait()
             told_at = time.monotonic()
             first.tell()
             await wait_for_status(first.root, 503)
@@ -194,7 +203,7 @@ async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
             writes.set()
             await anyio.sleep(0.3)  # all calls have arrived
             end(running)
-            await anyio.sleep(1.2)  # streams that are cut at the end of the draining are cut now
+            await anyio.sleep(CUTTING_SECONDS)
             busy.execute("ROLLBACK")
         with anyio.fail_after(TIMEOUT):
             while answers.total() < len(opened):
