@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from importlib.metadata import version
 
-from server.debate.commands.effort import Estimate, estimate
-from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.effort import Estimate, estimate
+from server.debate.commands.setup.formats import FORMATS
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.state import Debate
 from server.models.prices import MILLION, PriceTable
 

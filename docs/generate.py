@@ -25,7 +25,7 @@ from docs.screenshots import terminal
 from server.cli.main import counterpoint
 from server.client_configs.clients import CLIENTS
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND
-from server.debate.commands.formats import FORMATS, Format
+from server.debate.commands.setup.formats import FORMATS, Format
 from server.debate.facts.config import Phase
 from server.debate.facts.events import KnownEvent
 from server.hooks import matching

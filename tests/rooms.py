@@ -22,24 +22,38 @@ ROOMS: dict[str, str] = {
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
     ),
     "debate.prompts": (
-        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas debate.votes"
-    ),
-    "debate.replies": (
-        "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules debate.schemas "
+        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas "
         "debate.votes"
     ),
+    "debate.replies": (
+        "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules "
+        "debate.schemas debate.votes"
+    ),
     "research": "debate.facts debate.prompts redaction settings",
-    "debate.commands": (
-        "debate.ballots debate.documents debate.facts debate.replies debate.rules debate.schemas debate.votes"
+    "debate.commands": "",
+    "debate.commands.input_types": "debate.facts",
+    "debate.commands.requests": "debate.commands.input_types debate.facts",
+    "debate.commands.setup": (
+        "debate.ballots debate.commands.requests debate.documents debate.facts debate.replies debate.rules "
+        "debate.schemas debate.votes"
+    ),
+    "debate.commands.fork": "debate.commands.requests debate.commands.setup debate.facts debate.rules",
+    "debate.commands.intervene": (
+        "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules"
+    ),
+    "debate.commands.revise_positions": (
+        "debate.commands.intervene debate.commands.setup debate.facts debate.rules"
     ),
     "debate.records": (
-        "debate.analysis debate.arguments debate.commands debate.documents debate.facts debate.prompts debate.replies "
-        "debate.rules debate.schemas debate.votes"
+        "debate.analysis debate.arguments debate.commands.fork debate.commands.intervene "
+        "debate.commands.requests debate.commands.revise_positions debate.commands.setup debate.documents "
+        "debate.facts debate.prompts debate.replies debate.rules debate.schemas debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
-        "debate.analysis debate.arguments debate.ballots debate.commands debate.documents debate.facts "
-        "debate.prompts debate.rules debate.schemas debate.votes"
+        "debate.analysis debate.arguments debate.ballots debate.commands.fork debate.commands.intervene "
+        "debate.commands.setup debate.documents debate.facts debate.prompts debate.rules debate.schemas "
+        "debate.votes"
     ),
     "models.embeddings": "debate.facts models",
     "models.fakes": "debate.facts debate.schemas models models.embeddings",
@@ -52,35 +66,41 @@ ROOMS: dict[str, str] = {
     "models.providers": (
         "debate.facts debate.rules http models models.embeddings models.prices models.resilience redaction"
     ),
-    "models.windows": "debate.facts models models.fakes models.providers models.prices",
+    "models.windows": "debate.facts models models.fakes models.prices models.providers",
     "models.registry": (
-        "debate.facts debate.votes models models.client models.embeddings models.fakes models.local models.own "
-        "models.prices models.providers models.resilience"
+        "debate.facts debate.votes models models.client models.embeddings models.fakes models.local "
+        "models.own models.prices models.providers models.resilience"
     ),
     "models.model_servers": "models.providers models.registry models.windows",
     "engine": "",
     "engine.turnstile": "",
+    "debate.commands.submit": "debate.ballots debate.facts debate.replies debate.rules",
     "engine.database": (
-        "debate.analysis debate.ballots debate.commands debate.facts debate.replies debate.rules "
-        "debate.views debate.votes redaction signing storage"
+        "debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
+        "debate.commands.setup debate.commands.submit debate.facts debate.replies debate.rules debate.views "
+        "debate.votes redaction signing storage"
     ),
     "engine.model_calls": (
         "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules "
-        "engine.database engine.turnstile models models.client models.registry redaction research "
-        "settings"
+        "engine.database engine.turnstile models models.client models.registry redaction research settings"
     ),
     "engine.runner": (
         "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"
     ),
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
-    "engine.driver": "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency",
+    "engine.driver": (
+        "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency"
+    ),
     "engine.setups": (
-        "debate.commands debate.facts debate.rules models.registry models.windows redaction research"
+        "debate.commands.requests debate.commands.setup debate.facts debate.rules models.registry "
+        "models.windows redaction research"
     ),
     "engine.debates": (
-        "debate.commands debate.facts debate.rules engine.database engine.driver engine.model_calls "
-        "engine.runner engine.setups models.client models.model_servers models.prices models.registry models.windows "
-        "redaction research signing storage"
+        "debate.commands.fork debate.commands.intervene debate.commands.requests "
+        "debate.commands.revise_positions debate.commands.setup debate.commands.submit debate.facts "
+        "debate.rules engine.database engine.driver engine.model_calls engine.runner engine.setups "
+        "models.client models.model_servers models.prices models.registry models.windows redaction research "
+        "signing storage"
     ),
     "engine.receipts": (
         "debate.facts debate.records debate.views engine.database engine.debates settings signing storage"
@@ -97,24 +117,25 @@ ROOMS: dict[str, str] = {
         "debate.facts engine.database engine.debates engine.queries engine.receipts storage storage.sqlite"
     ),
     "hooks": (
-        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates http "
+        "debate.commands.intervene debate.facts debate.rules debate.views engine.database engine.debates http "
         "redaction settings storage"
     ),
     "telemetry": (
-        "debate.commands debate.facts engine.database engine.debates engine.runner models models.fakes redaction "
-        "settings storage"
+        "debate.commands.setup debate.facts engine.database engine.debates engine.runner models models.fakes "
+        "redaction settings storage"
     ),
     "startup": (
         "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite telemetry"
     ),
     "compose": (
-        "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery "
-        "hooks models models.client models.embeddings models.fakes models.own models.prices "
-        "models.providers models.registry models.resilience models.windows redaction research settings "
-        "signing startup storage telemetry upkeep"
+        "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
+        "models models.client models.embeddings models.fakes models.own models.prices models.providers "
+        "models.registry models.resilience models.windows redaction research settings signing startup storage "
+        "telemetry upkeep"
     ),
     "evaluation": (
-        "compose debate.analysis debate.ballots debate.commands debate.facts debate.rules debate.views "
+        "compose debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
+        "debate.commands.revise_positions debate.commands.setup debate.facts debate.rules debate.views "
         "engine.database engine.debates models.prices models.registry settings"
     ),
     "web": "",
@@ -123,20 +144,24 @@ ROOMS: dict[str, str] = {
     "web.record": "debate.views storage web.drawing",
     "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
     "web.site": (
-        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates redaction "
-        "web.page web.sources"
+        "debate.commands.intervene debate.facts debate.rules debate.views engine.database engine.debates "
+        "redaction web.page web.sources"
     ),
     "tools": "",
     "tools.listing": "access",
     "tools.tool": (
-        "access debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.runner "
-        "tools.listing"
+        "access debate.commands.requests debate.facts debate.rules debate.views engine.database "
+        "engine.debates engine.runner tools.listing"
     ),
     "tools.asking": (
-        "debate.commands debate.facts debate.rules debate.views engine.database models models.client "
+        "debate.commands.requests debate.commands.revise_positions debate.commands.setup "
+        "debate.commands.submit debate.facts debate.rules debate.views engine.database models models.client "
         "models.registry tools.tool"
     ),
-    "tools.hints": "debate.commands debate.facts debate.rules debate.views",
+    "tools.hints": (
+        "debate.commands.fork debate.commands.intervene debate.commands.requests debate.facts debate.rules "
+        "debate.views"
+    ),
     "tools.fitting": "debate.views",
     "tools.results": (
         "debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.registry "
@@ -145,9 +170,10 @@ ROOMS: dict[str, str] = {
     "tools.pages": "debate.facts debate.views engine.debates tools.fitting tools.results",
     "tools.texts": "debate.facts debate.views engine.queries tools.results",
     "tools.debates": (
-        "debate.commands debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
-        "models.client models.registry redaction tools.asking tools.hints tools.listing tools.pages "
-        "tools.results tools.texts tools.tool"
+        "debate.commands.input_types debate.commands.intervene debate.commands.requests debate.commands.setup "
+        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.client "
+        "models.registry redaction tools.asking tools.hints tools.listing tools.pages tools.results "
+        "tools.texts tools.tool"
     ),
     "tools.schemas": "tools.tool",
     "mcp": (
@@ -156,8 +182,8 @@ ROOMS: dict[str, str] = {
         "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
     "http_server": (
-        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage telemetry "
-        "tools.listing web.site"
+        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage "
+        "telemetry tools.listing web.site"
     ),
     "client_configs": "debate.facts settings",
     "cli": "",
@@ -166,30 +192,32 @@ ROOMS: dict[str, str] = {
     "cli.completion": "debate.facts settings startup storage",
     "cli.defaults": "settings",
     "cli.session": (
-        "cli.completion cli.terminal compose debate.facts debate.views engine.database engine.debates engine.queries "
-        "models.fakes settings startup"
+        "cli.completion cli.terminal compose debate.facts debate.views engine.database engine.debates "
+        "engine.queries models.fakes settings startup"
     ),
     "cli.live": (
-        "cli.session cli.terminal debate.analysis debate.ballots debate.commands debate.documents "
-        "debate.facts debate.rules debate.views debate.votes engine.database engine.debates models.registry"
+        "cli.session cli.terminal debate.analysis debate.ballots debate.commands.intervene "
+        "debate.commands.setup debate.documents debate.facts debate.rules debate.views debate.votes "
+        "engine.database engine.debates models.registry"
     ),
     "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
     "cli.debates": (
-        "cli.completion cli.files cli.live cli.runs cli.session cli.terminal debate.analysis debate.commands "
-        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries engine.receipts "
-        "engine.transfer engine.verification evaluation models.fakes models.local models.prices models.registry "
-        "research settings signing storage upkeep web.page web.record web.site web.sources"
+        "cli.completion cli.files cli.live cli.runs cli.session cli.terminal debate.analysis "
+        "debate.commands.intervene debate.commands.requests debate.commands.setup debate.facts debate.rules "
+        "debate.views engine.database engine.debates engine.queries engine.receipts engine.transfer "
+        "engine.verification evaluation models.fakes models.local models.prices models.registry research "
+        "settings signing storage upkeep web.page web.record web.site web.sources"
     ),
     "cli.installation": (
-        "access cli.files cli.session client_configs compose debate.commands debate.facts debate.views "
-        "engine.database engine.debates hooks models models.local models.model_servers models.prices "
-        "models.providers models.registry models.windows redaction research settings signing startup "
-        "storage upkeep"
+        "access cli.files cli.session client_configs compose debate.commands.requests debate.commands.setup "
+        "debate.facts debate.views engine.database engine.debates hooks models models.local "
+        "models.model_servers models.prices models.providers models.registry models.windows redaction "
+        "research settings signing startup storage upkeep"
     ),
     "cli.main": (
         "cli.completion cli.debates cli.defaults cli.installation cli.session debate.facts debate.views "
-        "engine.database engine.debates "
-        "engine.queries http_server mcp models.local redaction settings startup"
+        "engine.database engine.debates engine.queries http_server mcp models.local redaction settings "
+        "startup"
     ),
     "__main__": "cli.main mcp",
     "counterpoint": "__main__ debate.facts evaluation models settings",
@@ -210,7 +238,6 @@ LIBRARIES: dict[str, str] = {
     "debate.prompts": "pydantic",
     "debate.replies": "pydantic",
     "research": "anyio httpx2 mcp pydantic pypdf",
-    "debate.commands": "pydantic",
     "debate.records": "pydantic",
     "debate.analysis": "pydantic",
     "debate.views": "pydantic",
@@ -260,5 +287,8 @@ LIBRARIES: dict[str, str] = {
     "tools.results": "mcp pydantic",
     "tools.schemas": "mcp",
     "tools.tool": "mcp pydantic",
+    "debate.commands.input_types": "pydantic",
+    "debate.commands.intervene": "pydantic",
+    "debate.commands.requests": "pydantic",
 }
 """The libraries of each room; a room that is not here has none."""

@@ -9,7 +9,7 @@ import pytest
 from docs.generate import BLOCKS, DOCS, read_field_docstrings, render_listed_tools, replace_block
 from docs.site import CONFIG
 from server.cli.main import counterpoint
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.settings import ResearchServer, Settings
 from server.tools.debates import TOOLS
 from server.tools.listing import LISTED_FILE

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.requirement("M7")
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/engine": 13,
-    "server/debate/commands": 13,  # one a part of a request
     "server/debate": 13,  # the rooms of the core
     "server/debate/facts": 14,  # one for each kind of facts
     "storage/postgres": 14,  # one for each part of the contract

@@ -30,7 +30,7 @@ from mcp.client.stdio import StdioServerParameters
 from benchmarks.crashes.chaos_checks import MANUAL_PAUSE_REASON, CheckReport, Kill, check_results
 from benchmarks.processes.children import ROOT
 from benchmarks.table import Measurement
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 
 CHAOS = (
     "failure=0.06,timeout=0.03,corrupt=0.08,truncated=0.04,never=0.01,empty=0.04,crash=0.04,latency=0.3"

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event
 from server.debate.facts.state import Debate

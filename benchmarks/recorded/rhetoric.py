@@ -15,8 +15,8 @@ from typing import get_args
 import anyio
 
 from benchmarks.recorded.rhetoric_cases import CASES, Case
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Observed, Pattern, Usage
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render

@@ -10,8 +10,8 @@ from benchmarks.processes.children import OUR_SERVER, Server, build_environment
 from benchmarks.speed.turns import FINDING, TURN_TEXT
 from benchmarks.table import Measurement, Samples, median
 from server.compose import open_manager
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Usage
 from server.engine.database.store import DebateSnapshot
 from server.engine.debates import DebateManager

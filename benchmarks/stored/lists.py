@@ -13,8 +13,8 @@ from typing import Any
 from benchmarks.processes.children import OUR_SERVER, Server, build_environment
 from benchmarks.stored.generated import DebateGenerator
 from benchmarks.table import Measurement, Samples, median, percentile
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.open import open_debate
 from server.debate.rules.transitions import apply
 from server.engine.database.store import DebateStore
 from server.engine.database.summaries import build_stream_summary

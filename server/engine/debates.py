@@ -18,9 +18,9 @@ import anyio
 
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
-from server.debate.commands.open import add_prices, open_debate
-from server.debate.commands.positions import build_revision
 from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.commands.revise_positions import build_revision
+from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.commands.submit import build_submission
 from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import require

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from string import ascii_uppercase
 
-from server.debate.commands.formats import FORMATS
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import require
 from server.evaluation.questions import Question

@@ -24,7 +24,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.engine.database.store import SYSTEM_ACTOR, DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.runner import Run

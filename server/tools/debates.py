@@ -8,8 +8,9 @@ from mcp.server import ServerRequestContext
 from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BeforeValidator, Field
 
-from server.debate.commands import formats, requests
+from server.debate.commands import input_types, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
+from server.debate.commands.setup import formats
 from server.debate.facts.config import CLIENT
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import quote_inline
@@ -226,14 +227,16 @@ class Intervene(ToolArguments):
     ] = ""
     rounds: Annotated[int, Field(ge=0, description="For extend")] = 0
     round: Annotated[int, Field(ge=0, description="For retract")] = 0
-    model: requests.ModelName = ""
-    weights: requests.Weights = Field({}, description="Such as 3/2")
+    model: input_types.ModelName = ""
+    weights: input_types.Weights = Field({}, description="Such as 3/2")
     threshold: Annotated[
-        requests.FractionText, Field(max_length=20, description="Needed share, such as 2/3")
+        input_types.FractionText, Field(max_length=20, description="Needed share, such as 2/3")
     ] = ""
     limits: requests.BudgetInput = Field(default_factory=requests.BudgetInput, description="For extend")
     reason: Annotated[str, Field(max_length=1000)] = ""
-    request_id: Annotated[requests.Cleaned, Field(max_length=100, description="A repeat does nothing")] = ""
+    request_id: Annotated[input_types.Cleaned, Field(max_length=100, description="A repeat does nothing")] = (
+        ""
+    )
 
     async def execute(self, call: ToolCall) -> CallToolResult:
         require(self.model.strip() != CLIENT or offers_sampling(call), NO_CLIENT)

@@ -13,7 +13,7 @@ from mcp.server import ServerRequestContext
 from pydantic import BaseModel, ValidationError
 
 from server.access.caller import DEBATE, read_caller
-from server.debate.commands import requests
+from server.debate.commands.requests import Input
 from server.debate.facts.config import HUMAN
 from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate
@@ -136,7 +136,7 @@ class ToolCall:
         await self._report_progress(self._progress, self._total, message)
 
 
-class ToolArguments(requests.Input):
+class ToolArguments(Input):
     """The arguments of a tool, and what it does with them."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from server.cli.live.display import LiveDisplay
 from server.cli.live.follow import NOT_RUN
 from server.cli.terminal import Terminal, crop_start
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
 from server.engine.database.store import DebateSnapshot

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import rfc8785
 
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Failed, Usage
 from server.debate.facts.state import Debate
 from server.models import OnText, Reply, Request

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.views.events import build_event_row
 from server.engine.debates import utc_now

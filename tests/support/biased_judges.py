@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.formats import FORMATS
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.labels import side_labels
 from server.debate.facts.state import Debate
 from server.debate.prompts.render import render

@@ -11,8 +11,8 @@ from hypothesis import settings
 from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import Debater
 from server.debate.facts.escalation import MirrorOpened

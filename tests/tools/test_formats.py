@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.models.fakes.scripted import ScriptedModel
 from tests.support import mcp_debates
 from tests.support.client_calls import call

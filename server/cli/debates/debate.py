@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from server.cli import runs, session
 from server.cli.completion import complete_id
-from server.debate.commands.formats import FORMATS, PHASES
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import (
     ChangesInput,
@@ -21,6 +20,7 @@ from server.debate.commands.requests import (
     LimitsInput,
     OptionsInput,
 )
+from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.debate.facts.config import (
     BREAKPOINT_FORMS,
     ChallengeMode,

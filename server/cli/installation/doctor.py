@@ -16,8 +16,8 @@ from server.cli import session
 from server.cli.installation import models, tokens
 from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import find_launch_command
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import AWAITED
 from server.debate.facts.errors import DebateError
 from server.debate.facts.state import Debate

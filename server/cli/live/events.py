@@ -5,7 +5,7 @@ from typing import assert_never
 from server.cli.terminal import Terminal, quote_words
 from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, describe_measured
-from server.debate.commands.effort import describe_effort
+from server.debate.commands.setup.effort import describe_effort
 from server.debate.facts import events, interventions
 from server.debate.facts.answers import (
     DefaultPositionsUsed,

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from server.debate.ballots.waves import is_debaters_vote, is_talk_over
 from server.debate.commands.requests import LimitsInput, build_limits
-from server.debate.commands.voting import build_weights, parse_fraction
+from server.debate.commands.setup.voting import build_weights, parse_fraction
 from server.debate.facts import interventions
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import FRAMER, Limits, Price, check_prices_known

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from server.debate.commands.intervene import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
-from server.debate.commands.open import MAX_QUESTION_LENGTH
-from server.debate.commands.positions import MAX_STANCE_LENGTH
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
+from server.debate.commands.revise_positions import MAX_STANCE_LENGTH
+from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
 from server.debate.facts import answers, config, escalation, events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import MAX_PROMPT_LENGTH, Fact

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
-from server.debate.commands.positions import build_revision
+from server.debate.commands.revise_positions import build_revision
 from server.debate.facts import interventions as changes
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Paused, Resumed

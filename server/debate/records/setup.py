@@ -9,10 +9,10 @@ from pydantic import BaseModel, ValidationError
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
-from server.debate.commands.effort import list_levels
-from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
-from server.debate.commands.officers import add_meter, check_challenges
-from server.debate.commands.open import (
+from server.debate.commands.setup.effort import list_levels
+from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
+from server.debate.commands.setup.officers import add_meter, check_challenges
+from server.debate.commands.setup.open import (
     MAX_BLOCK_ROUNDS,
     MAX_DEBATERS,
     add_prompt_functions,
@@ -21,10 +21,10 @@ from server.debate.commands.open import (
     check_debaters,
     check_setup,
 )
-from server.debate.commands.phases import add_last_phases, check_phase_sequence, may_have_messages
-from server.debate.commands.positions import NO_FRAMER
-from server.debate.commands.team import MOST_JUDGES, list_candidates
-from server.debate.commands.voting import check_voting
+from server.debate.commands.setup.phases import add_last_phases, check_phase_sequence, may_have_messages
+from server.debate.commands.setup.positions import NO_FRAMER
+from server.debate.commands.setup.team import MOST_JUDGES, list_candidates
+from server.debate.commands.setup.voting import check_voting
 from server.debate.documents.digests import find_reader_problem
 from server.debate.facts.config import WRITTEN, Fact, Framing, Phase
 from server.debate.facts.earlier import MOST_RECALLED_BYTES

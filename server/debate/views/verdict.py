@@ -18,7 +18,7 @@ from server.debate.ballots.challenges import SignalRow, build_signals
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
-from server.debate.commands.effort import describe_effort, describe_more
+from server.debate.commands.setup.effort import describe_effort, describe_more
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened

@@ -10,7 +10,7 @@ from server.debate.analysis.debates import ITS_MIRROR, THIS_DEBATE, build_extrac
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.team import plan_team
+from server.debate.commands.setup.team import plan_team
 from server.debate.facts.config import LedgerExtract, Price
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate

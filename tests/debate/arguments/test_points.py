@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.debate.arguments.points import MAX_POINTS, MAX_PREFACE, format_id, list_points, split_turn
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.facts.labels import side_labels

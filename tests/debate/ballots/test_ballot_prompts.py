@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.submit import build_submission
 from server.debate.rules.decide import pending_calls
 from server.debate.views.blind import hide_blind_answers

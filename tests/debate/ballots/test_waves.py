@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import BLIND_BALLOT
-from server.debate.commands.effort import estimate
-from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import open_debate
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.formats import FORMATS
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted
 from server.debate.facts.interventions import TurnRetracted

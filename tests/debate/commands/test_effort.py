@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.effort import (
+from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.effort import (
     PRESETS,
     apply_effort,
     describe_effort,
@@ -12,9 +13,8 @@ from server.debate.commands.effort import (
     estimate,
     estimate_levels,
 )
-from server.debate.commands.formats import FORMATS
-from server.debate.commands.open import open_debate
-from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.formats import FORMATS
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import LedgerExtract, Price, Standing
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened

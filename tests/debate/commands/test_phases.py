@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import PHASES
+from server.debate.commands.setup.formats import PHASES
 from server.debate.facts.config import Phase
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views.warnings import find_setup_warnings

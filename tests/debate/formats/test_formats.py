@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Ended
 from server.debate.rules.decide import Over, decide
 from server.debate.views.markdown import render_transcript

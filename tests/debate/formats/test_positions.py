@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.effort import estimate
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.positions import build_revision
+from server.debate.commands.revise_positions import build_revision
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.interventions import PositionsRevised, describe_change

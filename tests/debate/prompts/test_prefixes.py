@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call

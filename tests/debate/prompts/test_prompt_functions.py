@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.open import add_prompt_functions
+from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.facts.config import MAX_PROMPT_LENGTH
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, PromptsComputed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Lookup, Paused, Researched, Resumed
 from server.debate.facts.labels import side_labels
 from server.debate.prompts.render import render

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from tests.support.prompt_texts import UNUSUAL, blocks, last_line, malformed_first_reply, note, render_prompts
 from tests.support.simulation import build_debaters, build_setup, render_prompt_text, simulate
 

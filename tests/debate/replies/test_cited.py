@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.arguments.points import format_id
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Failed, Judged

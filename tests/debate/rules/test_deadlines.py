@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import MODERATOR
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import DefaultPlanUsed, Failed

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from server.debate.commands.formats import FORMATS, PHASES
+from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.debate.facts.config import Phase
 from server.debate.facts.events import Ended, Failed, Paused, PhaseEntered, Resumed
 from server.debate.facts.interventions import TalkConcluded

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.effort import estimate
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import Price
 from server.debate.facts.events import Usage
 from server.debate.replies.extract import Reply

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.open import open_debate
+from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Lookup, Opened, Recorded, Researched, Synthesized
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.labels import locate_labels, name_sides, side_labels

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.rules.decide import Call
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from tests.support.simulation import ScriptAnswer, build_debaters, build_setup, default_script, simulate

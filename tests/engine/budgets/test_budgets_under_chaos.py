@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from server.compose import open_manager
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.budget import compute_spending
 from server.models.fakes.chaos import Chaos

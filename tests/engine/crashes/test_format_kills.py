@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from benchmarks.crashes.kills import KillableServer
-from server.debate.commands.formats import FORMATS
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Audited, Observed, RoundClosed, RoundOpened
 from server.debate.rules.decide import pending_calls
 from server.engine.database.store import DebateSnapshot

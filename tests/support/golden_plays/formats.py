@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from server.debate.commands.open import add_prompt_functions
+from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.rules.decide import Call
 from tests.support.golden_plays.setups import TEAM, build_setup

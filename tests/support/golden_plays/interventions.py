@@ -4,8 +4,8 @@ from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.open import add_prices, open_debate
 from server.debate.commands.requests import ChangesInput
+from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.facts.config import LedgerExtract
 from server.debate.facts.events import Event, Opened, Paused, Resumed
 from server.debate.replies.extract import build_failure

@@ -1,6 +1,6 @@
 """Plain debates and their positions: a second opinion, a verdict, and questions that are framed or not."""
 
-from server.debate.commands.positions import build_revision
+from server.debate.commands.revise_positions import build_revision
 from server.debate.facts.events import Event
 from server.debate.rules.decide import Call
 from tests.support.golden_plays.setups import TEAM, build_setup, intervene

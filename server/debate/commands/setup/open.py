@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from server.debate.commands import requests
-from server.debate.commands.effort import (
+from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
+from server.debate.commands.setup.effort import (
     PRESETS,
     apply_effort,
     build_effort,
@@ -13,9 +14,9 @@ from server.debate.commands.effort import (
     mix_families,
     rank_judges,
 )
-from server.debate.commands.escalation import build_escalation, check_escalation
-from server.debate.commands.formats import FORMATS, PHASES, Format
-from server.debate.commands.officers import (
+from server.debate.commands.setup.escalation import build_escalation, check_escalation
+from server.debate.commands.setup.formats import FORMATS, PHASES, Format
+from server.debate.commands.setup.officers import (
     add_challenges,
     add_meter,
     build_moderator,
@@ -23,16 +24,15 @@ from server.debate.commands.officers import (
     build_readers,
     plan_digests,
 )
-from server.debate.commands.phases import (
+from server.debate.commands.setup.phases import (
     add_closing_round,
     add_last_phases,
     asks_for_ballots,
     build_custom_phases,
 )
-from server.debate.commands.positions import build_framing, find_same_stance
-from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
-from server.debate.commands.team import add_team, order_models
-from server.debate.commands.voting import add_voting
+from server.debate.commands.setup.positions import build_framing, find_same_stance
+from server.debate.commands.setup.team import add_team, order_models
+from server.debate.commands.setup.voting import add_voting
 from server.debate.facts.config import (
     FRAMER,
     WRITTEN,

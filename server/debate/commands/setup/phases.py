@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from server.debate.commands.formats import BASELINE, FINAL_BALLOTS, PHASES, choose_unique_name
 from server.debate.commands.requests import OptionsInput, PhaseInput
+from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, PHASES, choose_unique_name
 from server.debate.facts.config import Block, Order, Phase, find_block
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup

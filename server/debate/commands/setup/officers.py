@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from server.debate.commands import requests
-from server.debate.commands.formats import FORMATS, Format
 from server.debate.commands.requests import OptionsInput
+from server.debate.commands.setup.formats import FORMATS, Format
 from server.debate.documents.digests import compute_section_length
 from server.debate.documents.sections import split_document
 from server.debate.facts.config import (

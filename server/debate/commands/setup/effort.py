@@ -17,9 +17,9 @@ from typing import Any, assert_never
 
 from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_final_wave
-from server.debate.commands.formats import FORMATS
-from server.debate.commands.phases import add_last_phases, asks_for_ballots
 from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.formats import FORMATS
+from server.debate.commands.setup.phases import add_last_phases, asks_for_ballots
 from server.debate.facts.config import (
     AWAITED,
     EMBEDDED,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
 
-from server.debate.commands.formats import FORMATS
 from server.debate.commands.requests import DebateRequest, TeamInput
+from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened

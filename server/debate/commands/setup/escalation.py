@@ -1,19 +1,11 @@
 """Whether a debate can be given what is asked beyond it: more judges, a mirror, independent answers."""
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, WithJsonSchema
+from typing import Any
 
 from server.debate.facts.config import AWAITED, WRITTEN, MirrorMode
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
 from server.debate.rules.schedule import verdict_source
-
-MirrorChoice = Annotated[
-    bool | Literal["if_contested"],
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["if_contested"]}]}),
-    Field(description="Again, stances swapped"),
-]
 
 MIRROR_MODES: dict[bool | str, MirrorMode] = {False: "off", True: "on", "if_contested": "if_contested"}
 """How a debate records `options.mirror`."""

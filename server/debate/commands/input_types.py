@@ -1,0 +1,108 @@
+"""Types of arguments: what clients may send for them, and how it is read; some send JSON as text, or one for a list."""
+
+import json
+from typing import Annotated, Any, Literal
+
+import pydantic
+from pydantic import AfterValidator, Field
+
+from server.debate.facts.config import MAX_PROMPT_LENGTH, Breakpoint
+from server.debate.facts.text import clean
+
+
+def take_one(given: Any) -> Any:
+    """A list of one, where one is given for a list."""
+    return [given] if given and isinstance(given, str | dict) else given
+
+
+Name = Annotated[str, Field(max_length=40)]
+Cleaned = Annotated[str, AfterValidator(clean)]
+Text = Annotated[Cleaned, Field(max_length=MAX_PROMPT_LENGTH)]
+Stance = Annotated[Cleaned, Field(max_length=500)]
+ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]
+ToolName = Annotated[str, Field(max_length=120)]
+ToolNames = Annotated[list[ToolName], pydantic.BeforeValidator(take_one), Field(max_length=20)]
+TurnTokens = Annotated[int, Field(ge=16, le=32_000)]
+Seconds = Annotated[int, Field(ge=1, le=3600)]
+Tokens = Annotated[int, Field(ge=1, le=10**12)]
+Rounds = Annotated[int, Field(ge=0, description="0: the format's number")]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+def parse_json_text(value: Any) -> Any:
+    """The list, object or null that a text of JSON is; any other value as it is."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+    return found if isinstance(found, dict | list | None) else value
+
+
+def parse_schema_document(value: Any) -> dict[str, Any]:
+    """The object, parsed if it is JSON text. Raises ValueError where it is neither."""
+    found = parse_json_text(value)
+    if not isinstance(found, dict):
+        raise ValueError("must be an object, or one as JSON text")  # noqa: TRY004  (pydantic expects it)
+    return found
+
+
+SchemaDocument = Annotated[
+    dict[str, Any],
+    pydantic.BeforeValidator(parse_schema_document),
+    pydantic.WithJsonSchema({"type": "string", "description": "JSON Schema of the result"}),
+]
+"""A JSON Schema. Clients are shown a string, which every client can send; an object is accepted as well."""
+
+
+def check_breakpoint(text: str) -> str:
+    """Its usual form. Raises ValueError."""
+    return str(Breakpoint.parse(text))
+
+
+BREAKPOINTS_HELP = "verdict, failure, contested, unheard, round:2, budget:0.8"
+Breakpoints = Annotated[
+    list[Annotated[str, AfterValidator(check_breakpoint)]],
+    pydantic.BeforeValidator(take_one),
+    Field(max_length=20),
+]
+
+
+def build_pairs(key: str, value: str) -> tuple[pydantic.BeforeValidator, pydantic.WithJsonSchema]:
+    """What makes a mapping of a list of pairs. Clients are shown the list: many refuse objects with free keys."""
+
+    def read(given: Any) -> Any:
+        if not isinstance(given, list):
+            return given
+        shape = f"{{{key}, {value}}}"
+        pairs: dict[Any, Any] = {}
+        for pair in given:
+            if not (isinstance(pair, dict) and pair.keys() == {key, value} and isinstance(pair[key], str)):
+                raise ValueError(f"must be a list of {shape}")
+            if pair[key] in pairs:
+                raise ValueError(f"names {str(pair[key])[:40]!r} twice")
+            pairs[pair[key]] = pair[value]
+        return pairs
+
+    item = {"type": "object", "properties": {name: {"type": "string"} for name in (key, value)}}
+    closed = item | {"required": [key, value], "additionalProperties": False}
+    return pydantic.BeforeValidator(read), pydantic.WithJsonSchema({"type": "array", "items": closed})
+
+
+Tags = Annotated[
+    list[Annotated[Cleaned, Field(max_length=60)]], pydantic.BeforeValidator(take_one), Field(max_length=20)
+]
+ModelNames = Annotated[list[ModelName], pydantic.BeforeValidator(take_one)]
+_model_pairs, _stance_pairs, _weight_pairs = (
+    build_pairs(key, value)
+    for key, value in (("debater", "model"), ("debater", "stance"), ("voter", "weight"))
+)
+ModelChanges = Annotated[dict[Name, ModelName], *_model_pairs, Field(max_length=26)]
+StanceChanges = Annotated[dict[Name, Stance], *_stance_pairs, Field(max_length=26)]
+FractionText = Annotated[str, Field(coerce_numbers_to_str=True)]
+Weights = Annotated[dict[str, FractionText], *_weight_pairs, Field(max_length=40)]
+
+MirrorChoice = Annotated[
+    bool | Literal["if_contested"],
+    pydantic.WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["if_contested"]}]}),
+    Field(description="Again, stances swapped"),
+]
