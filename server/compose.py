@@ -35,8 +35,8 @@ from server.research import Research
 from server.settings import Settings
 from server.signing import Signer
 from server.startup import DATABASE_PATIENCE, open_journal, open_telemetry
-from storage.journal import Journal
-from storage.outbox import Outbox
+from storage.contract.journal import Journal
+from storage.contract.outbox import Outbox
 
 if TYPE_CHECKING:
     from server.telemetry.debates import DebateTracer

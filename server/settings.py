@@ -19,8 +19,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import DebateError
 from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
-from storage import LOCAL_OWNER
 from storage.addresses import is_address
+from storage.contract import LOCAL_OWNER
 
 PREFIX = "COUNTERPOINT_"
 

@@ -14,7 +14,8 @@ from server.settings import InvalidSettingsError, Settings
 from server.telemetry import is_wanted
 from storage import sqlite
 from storage.addresses import is_address
-from storage.journal import Journal, StorageError
+from storage.contract.errors import StorageError
+from storage.contract.journal import Journal
 
 if TYPE_CHECKING:
     from server.telemetry.pipeline import Telemetry

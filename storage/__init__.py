@@ -1,4 +1,1 @@
-"""Storage contracts (journal, outbox), SQLite and PostgreSQL. Imports nothing of the server."""
-
-LOCAL_OWNER = "local"
-"""Whose streams are that were begun without a name: of whoever uses this machine."""
+"""Streams of entries in a database: what both kinds of database have in common. Imports nothing of the server."""

@@ -7,20 +7,17 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from storage import LOCAL_OWNER
 from storage.canonical import encode_canonical, genesis_hash, link_hash
-from storage.deletion import Tombstone
-from storage.journal import (
+from storage.contract import LOCAL_OWNER
+from storage.contract.deletion import Tombstone
+from storage.contract.errors import (
     ConflictError,
     DamagedStreamError,
     DeletedStreamError,
     DivergenceError,
-    Entry,
     KeyTakenError,
-    OpeningKey,
-    Seal,
-    StreamSummary,
 )
+from storage.contract.streams import Entry, OpeningKey, Seal, StreamSummary
 from storage.summaries import NOT_RESERVED, ReservationColumns, SummaryColumns, encode_summary
 
 CHANGED = "was changed after it was written"

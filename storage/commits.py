@@ -13,15 +13,8 @@ import anyio
 
 from storage.canonical import encode_canonical
 from storage.chain import Append, Batch, Head, link_appends
-from storage.journal import (
-    ConflictError,
-    Entry,
-    OpeningKey,
-    Reservation,
-    Seal,
-    StorageError,
-    StreamSummary,
-)
+from storage.contract.errors import ConflictError, StorageError
+from storage.contract.streams import Entry, OpeningKey, Reservation, Seal, StreamSummary
 from storage.summaries import encode_reservation, encode_summary
 
 MAX_LINKED_ENTRIES = 64  # more use an explicit transaction

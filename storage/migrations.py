@@ -8,7 +8,7 @@ may run then. A new database gets all of them.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True)

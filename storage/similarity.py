@@ -1,15 +1,14 @@
-"""The part of the storage contract that is about streams with words in common.
-
-How they are ranked is the same for every database.
-"""
+"""How streams with words in common are ranked: for every database the same. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+
+from storage.contract.similarity import SimilarStream
+from storage.contract.streams import StreamListing
 
 if TYPE_CHECKING:
-    from storage.journal import StreamListing
     from storage.words import Tokenizer
 
 MAX_COMPARED_LENGTH = 4_000  # characters
@@ -25,24 +24,6 @@ LONG_WORD = 6
 
 COMPARED_TITLES = 60
 """Streams whose titles are read: those that share most."""
-
-
-class SimilarStream(NamedTuple):
-    """A stream that has words in common with a text. `share`: of the weight of the text's words, 0 to 1."""
-
-    listing: "StreamListing"
-    share: float
-
-
-class Similarity(Protocol):
-    async def find_similar(
-        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
-    ) -> list[SimilarStream]:
-        """Streams that keep this status and share words with a text, most similar first; of two alike the newer one.
-
-        Any text is valid. A word counts the more the fewer streams of the owner have it, as in BM25, and most in a
-        title; one that a thousand have does not count. Every kind of database finds the same in the same order.
-        """
 
 
 class SharedWords(NamedTuple):
@@ -75,7 +56,7 @@ class SharedWords(NamedTuple):
         rows = [(self.sum_weights(words), number) for number, words in self.streams.items()]
         return [number for _, number in sorted(rows, reverse=True)[:COMPARED_TITLES]]
 
-    def rank(self, listings: "Iterable[StreamListing]", tokenizer: "Tokenizer") -> list[SimilarStream]:
+    def rank(self, listings: Iterable[StreamListing], tokenizer: "Tokenizer") -> list[SimilarStream]:
         """The streams of these rows, most similar first."""
         whole = self.sum_weights(self.weights)
         ranked = []

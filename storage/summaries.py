@@ -7,9 +7,9 @@ from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from typing import Any
 
-from storage import LOCAL_OWNER
 from storage.canonical import encode_json
-from storage.journal import Amount, Reservation, Spending, StreamListing, StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.streams import Amount, Reservation, Spending, StreamListing, StreamSummary
 from storage.ledger import encode_judgments
 
 SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None, str | None, str | None]

@@ -6,18 +6,21 @@ ROOMS: dict[str, str] = {
     "http": "",
     "redaction": "",
     "server": "",
-    "storage": "",
-    "storage.postgres": "storage",
-    "storage.sqlite": "storage",
+    "storage.contract": "",
+    "storage": "storage.contract",
+    "storage.postgres.connections": "storage storage.contract",
+    "storage.postgres": "storage storage.contract storage.postgres.connections",
+    "storage.sqlite.connections": "storage.contract",
+    "storage.sqlite": "storage storage.contract storage.sqlite.connections",
     "debate.arguments": "debate.facts",
     "debate.documents": "debate.arguments debate.facts",
     "debate.votes": "debate.facts",
     "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
     "debate.rules": "debate.arguments debate.ballots debate.documents debate.facts debate.votes",
     "debate.schemas": "debate.facts",
-    "settings": "debate.facts redaction storage",
+    "settings": "debate.facts redaction storage storage.contract",
     "signing": "debate.facts redaction storage",
-    "access": "debate.facts settings storage",
+    "access": "debate.facts settings storage.contract",
     "debate.analysis": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
     ),
@@ -78,16 +81,16 @@ ROOMS: dict[str, str] = {
     "engine.database": (
         "debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
         "debate.commands.setup debate.commands.submit debate.facts debate.replies debate.rules debate.views "
-        "debate.votes redaction signing storage"
+        "debate.votes redaction signing storage storage.contract"
     ),
     "engine.model_calls": (
         "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules "
         "engine.database engine.turnstile models models.client models.registry redaction research settings"
     ),
     "engine.runner": (
-        "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage"
+        "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage.contract"
     ),
-    "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage",
+    "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage.contract",
     "engine.driver": (
         "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency"
     ),
@@ -100,37 +103,40 @@ ROOMS: dict[str, str] = {
         "debate.commands.revise_positions debate.commands.setup debate.commands.submit debate.facts "
         "debate.rules engine.database engine.driver engine.model_calls engine.runner engine.setups "
         "models.client models.model_servers models.prices models.registry models.windows redaction research "
-        "signing storage"
+        "signing storage.contract"
     ),
     "engine.receipts": (
-        "debate.facts debate.records debate.views engine.database engine.debates settings signing storage"
+        "debate.facts debate.records debate.views engine.database engine.debates settings signing storage.contract"
     ),
-    "engine.queries": "debate.facts debate.views engine.database engine.debates engine.receipts storage",
+    "engine.queries": "debate.facts debate.views engine.database engine.debates engine.receipts storage.contract",
     "engine.recovery": "debate.facts engine.database engine.debates",
     "engine.transfer": (
-        "debate.facts debate.records debate.views engine.database engine.debates engine.receipts storage"
+        "debate.facts debate.records debate.views engine.database engine.debates engine.receipts storage "
+        "storage.contract"
     ),
     "engine.verification": (
-        "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage"
+        "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage.contract"
     ),
     "upkeep": (
-        "debate.facts engine.database engine.debates engine.queries engine.receipts storage storage.sqlite"
+        "debate.facts engine.database engine.debates engine.queries engine.receipts storage storage.contract "
+        "storage.sqlite.connections"
     ),
     "hooks": (
         "debate.commands.intervene debate.facts debate.rules debate.views engine.database engine.debates http "
-        "redaction settings storage"
+        "redaction settings storage.contract"
     ),
     "telemetry": (
         "debate.commands.setup debate.facts engine.database engine.debates engine.runner models models.fakes "
-        "redaction settings storage"
+        "redaction settings storage.contract"
     ),
     "startup": (
-        "debate.facts engine.database redaction settings storage storage.postgres storage.sqlite telemetry"
+        "debate.facts engine.database redaction settings storage storage.contract storage.postgres "
+        "storage.sqlite telemetry"
     ),
     "compose": (
         "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models models.client models.embeddings models.fakes models.own models.prices models.providers "
-        "models.registry models.resilience models.windows redaction research settings signing startup storage "
+        "models.registry models.resilience models.windows redaction research settings signing startup storage.contract "
         "telemetry upkeep"
     ),
     "evaluation": (
@@ -141,7 +147,7 @@ ROOMS: dict[str, str] = {
     "web": "",
     "web.drawing": "debate.analysis debate.arguments debate.documents debate.facts debate.rules debate.views",
     "web.page": "",
-    "web.record": "debate.views storage web.drawing",
+    "web.record": "debate.views storage.contract web.drawing",
     "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
     "web.site": (
         "debate.commands.intervene debate.facts debate.rules debate.views engine.database engine.debates "
@@ -178,11 +184,11 @@ ROOMS: dict[str, str] = {
     "tools.schemas": "tools.tool",
     "mcp": (
         "access compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
-        "models.own models.providers redaction settings startup storage telemetry tools.asking tools.debates "
+        "models.own models.providers redaction settings startup storage.contract telemetry tools.asking tools.debates "
         "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
     "http_server": (
-        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage "
+        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage storage.contract "
         "telemetry tools.listing web.site"
     ),
     "client_configs": "debate.facts settings",
@@ -206,13 +212,13 @@ ROOMS: dict[str, str] = {
         "debate.commands.intervene debate.commands.requests debate.commands.setup debate.facts debate.rules "
         "debate.views engine.database engine.debates engine.queries engine.receipts engine.transfer "
         "engine.verification evaluation models.fakes models.local models.prices models.registry research "
-        "settings signing storage upkeep web.page web.record web.site web.sources"
+        "settings signing storage.contract upkeep web.page web.record web.site web.sources"
     ),
     "cli.installation": (
         "access cli.files cli.session client_configs compose debate.commands.requests debate.commands.setup "
         "debate.facts debate.views engine.database engine.debates hooks models models.local "
         "models.model_servers models.prices models.providers models.registry models.windows redaction "
-        "research settings signing startup storage upkeep"
+        "research settings signing startup storage storage.contract upkeep"
     ),
     "cli.main": (
         "cli.completion cli.debates cli.defaults cli.installation cli.session debate.facts debate.views "
@@ -229,7 +235,9 @@ LIBRARIES: dict[str, str] = {
     "debate.facts": "pydantic",
     "debate.ballots": "pydantic",
     "storage": "anyio rfc8785",
-    "storage.postgres": "anyio asyncpg",
+    "storage.postgres.connections": "anyio asyncpg",
+    "storage.postgres": "anyio",
+    "storage.sqlite.connections": "aiosqlite anyio",
     "storage.sqlite": "aiosqlite anyio",
     "debate.schemas": "jsonschema_rs",
     "redaction": "pydantic",

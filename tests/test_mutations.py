@@ -68,13 +68,13 @@ MUTATIONS = {
         SHARED_DAY,
     ),
     "say that a lost file holds what it took": Mutation(
-        "storage/sqlite/connection.py",
+        "storage/sqlite/connections/connection.py",
         "self._check_file(0)  # what a file took that nobody can find any more is not stored",
         "pass",
         f"{PRESENCE}::test_what_a_lost_file_took_is_not_said_to_be_stored",
     ),
     "play the log of a lost file into a new one": Mutation(
-        "storage/sqlite/database.py",
+        "storage/sqlite/connections/database.py",
         "self._file.set_remains_aside()",
         "pass",
         f"{PRESENCE}::test_an_old_log_gets_into_no_new_file_and_is_kept",

@@ -15,7 +15,8 @@ from pathlib import Path
 from benchmarks.crashes.ledger_server import ANSWERS_SUFFIX
 from server.debate.facts.errors import DebateError
 from server.debate.facts.events import Answer, Event, Failed, Paused, Resumed
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now
 from server.models import Prompt, PromptSummary, Request
 from server.models.fakes.chaos import FAILURES, Chaos

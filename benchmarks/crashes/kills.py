@@ -22,7 +22,8 @@ from benchmarks.table import Measurement
 from server.compose import open_manager
 from server.debate.rules.decide import Ask, Record, decide
 from server.engine.database.errors import DebateNotFoundError
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now
 from server.settings import Settings
 from server.upkeep.check import check_database

@@ -16,7 +16,7 @@ from mcp import Client
 from benchmarks.crashes.cluster import REPLICAS, Cluster, open_cluster
 from benchmarks.speed.debates import DEBATE
 from benchmarks.table import Measurement, Samples
-from storage.journal import Entry
+from storage.contract.streams import Entry
 from storage.postgres import PostgresJournal
 
 ERAS = ("auto", "legacy")

@@ -23,7 +23,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.documents.evidence import count_quotes
 from server.debate.documents.quotes import is_long_enough
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models import ModelError, OnText, Reply, Request, Usage
 from server.settings import Settings

@@ -19,7 +19,7 @@ from server.debate.rules.transitions import apply
 from server.engine.database.store import DebateStore
 from server.engine.database.summaries import build_stream_summary
 from server.engine.debates import utc_now
-from storage.journal import Journal
+from storage.contract.journal import Journal
 from storage.sqlite import SqliteJournal
 
 DEBATE_COUNT = 10_000

@@ -6,7 +6,7 @@ act for its owner long after it.
 
 from dataclasses import dataclass
 
-from storage import LOCAL_OWNER
+from storage.contract import LOCAL_OWNER
 
 READ, DEBATE, ADMIN = "read", "debate", "admin"
 """To read what is one's own; to open, steer and pay for debates, which includes reading them; to run the server."""

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from server.access.caller import Caller
 from server.settings import PREFIX, InvalidSettingsError, read_text_file
-from storage.tokens import StoredToken, TokenStore
+from storage.contract.tokens import StoredToken, TokenStore
 
 TOKEN_PREFIX = "cpt_"  # noqa: S105  (what every token begins with, so that it is known for one wherever it turns up)
 TOKEN_BYTES = 32

@@ -14,7 +14,7 @@ import click
 from server.cli.completion import complete_id
 from server.debate.facts.errors import require
 from server.debate.views import catalog
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.models.fakes.chaos import Chaos

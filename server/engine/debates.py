@@ -32,7 +32,8 @@ from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
 from server.engine.database.ledger import find_team
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
@@ -45,8 +46,8 @@ from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model
 from server.research import Research
 from server.signing import Signer
-from storage import LOCAL_OWNER
-from storage.journal import Journal
+from storage.contract import LOCAL_OWNER
+from storage.contract.journal import Journal
 
 
 def utc_now() -> datetime:

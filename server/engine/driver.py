@@ -17,7 +17,8 @@ from server.debate.rules.decide import awaits_client
 from server.engine.database.errors import StorageUnavailableError
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
 from server.engine.database.presence import DatabasePresence
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.mirrors import MirrorHolder
 from server.engine.runner import TO_END, Run, Runner, has_reached
 from server.models.client import ClientModel

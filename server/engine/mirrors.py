@@ -23,9 +23,10 @@ from server.debate.rules.escalation import (
     is_concluded_on_request,
 )
 from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
-from server.engine.database.store import DebateSnapshot, DebateStore, build_debate_id
+from server.engine.database.snapshots import DebateSnapshot, build_debate_id
+from server.engine.database.store import DebateStore
 from server.engine.runner import TO_END, Run
-from storage.journal import ConflictError
+from storage.contract.errors import ConflictError
 
 POLL_INTERVAL = 0.5  # seconds between looks at what other processes have recorded
 

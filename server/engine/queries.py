@@ -17,10 +17,10 @@ from server.debate.facts.text import format_heading
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import build_receipt_view
-from storage.journal import StreamListing
+from storage.contract.streams import StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list

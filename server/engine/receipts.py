@@ -19,11 +19,11 @@ from server.debate.facts.events import Ended, Recorded
 from server.debate.records.receipt import RULES, build_statement, find_difference, find_end
 from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import package_version
 from server.signing import OpenedEnvelope, find_key_id, format_public_key, open_envelope
-from storage.deletion import Tombstone
+from storage.contract.deletion import Tombstone
 
 PROVES = (
     "That the holder of this key recorded these entries and counted these votes so. Not that the models named gave the "

@@ -14,7 +14,7 @@ from operator import attrgetter
 import anyio
 
 from server.debate.facts.errors import DebateError
-from server.engine.database.store import format_time
+from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 
 MAX_LISTED = 100_000

@@ -36,12 +36,13 @@ from server.engine.database.cache import AnswerReuse
 from server.engine.database.daily_budget import DailyBudget, sum_amounts
 from server.engine.database.errors import DatabaseUnavailableError, ForeignRecordError
 from server.engine.database.leases import LeaseLostError
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.model_calls import ModelCaller
 from server.models import MAX_ATTEMPTS
 from server.models.client import ClientModel
 from server.redaction import redact_model
-from storage.journal import Amount
+from storage.contract.streams import Amount
 
 OnDebateText = Callable[[str, str, str], None]
 """Called with (debate id, seat, chunk) while a reply is generated, unless it is a ballot. Must not raise or block."""

@@ -28,11 +28,12 @@ from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
 from server.debate.views.verdict import build_result
 from server.engine.database.errors import translate_storage_errors
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import RECEIPT, check_receipt, find_receipt
 from storage.chain import verify_links
-from storage.journal import DamagedStreamError, DivergenceError, Entry
+from storage.contract.errors import DamagedStreamError, DivergenceError
+from storage.contract.streams import Entry
 
 FILE_FORMAT = "debate/1"
 EXPORTED = ("seq", "at", "actor", "body", "hash")

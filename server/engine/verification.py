@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.receipt import find_difference
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.receipts import check_receipt
 from server.engine.transfer import build_export, validate_export, verify_entries
 from server.signing import find_key_id, open_envelope
-from storage.journal import Entry
+from storage.contract.streams import Entry
 
 Finding = Literal["holds", "wrong", "unknown"]
 

@@ -16,7 +16,7 @@ from server.debate.facts.state import Debate
 from server.debate.rules.budget import compute_spending
 from server.debate.views.state import status_reason
 from server.engine.database.repeats import TwinError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.evaluation.plan import ACTOR, Plan, build_request, check_formats
 from server.evaluation.questions import Question

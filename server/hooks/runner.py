@@ -26,7 +26,7 @@ from server.engine.database.errors import (
     translate_storage_errors,
 )
 from server.engine.database.leases import HEARTBEAT_INTERVAL, HOOK_PREFIX
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import Action, Hook, HooksConfig
@@ -42,8 +42,8 @@ from server.hooks.scanner import (
     leave_unread,
 )
 from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
-from storage.journal import StorageError
-from storage.outbox import Outbox, OutboxItem
+from storage.contract.errors import StorageError
+from storage.contract.outbox import Outbox, OutboxItem
 
 POLL_INTERVAL = 0.5  # seconds between checks for entries of other processes and items that became due
 SETTLE_SECONDS = 5.0  # that a step of a debate waits for interventions

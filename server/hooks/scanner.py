@@ -15,11 +15,11 @@ from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
 from server.debate.views.events import event_names
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.hooks.config import Hook, HooksConfig
 from server.hooks.matching import ANY_EVENT, collect_fields
-from storage.journal import DamagedStreamError, StorageError
-from storage.outbox import EntryReference, Outbox, OutboxItem
+from storage.contract.errors import DamagedStreamError, StorageError
+from storage.contract.outbox import EntryReference, Outbox, OutboxItem
 
 MAX_ENTRIES_PER_SCAN = 500
 MAX_REACHED = 64  # states that readers go on from

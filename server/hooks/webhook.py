@@ -28,7 +28,7 @@ from server.hooks.address_policy import Resolver, is_public
 from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
 from server.settings import package_version
-from storage.outbox import OutboxItem
+from storage.contract.outbox import OutboxItem
 
 MAX_BODY_BYTES = 512 * 1024
 MAX_RETRY_AFTER = 3600.0  # seconds

@@ -33,7 +33,7 @@ from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.mcp.subscriptions import UpdateBus
 from server.settings import Settings
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 
 HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
 READY_SECONDS = 2.0

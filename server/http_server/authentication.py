@@ -25,8 +25,8 @@ from server.http_server.gate import Place, refuse
 from server.http_server.rates import RequestRates
 from server.settings import Settings
 from server.tools.listing import find_scope
-from storage.journal import StorageError
-from storage.tokens import TokenStore
+from storage.contract.errors import StorageError
+from storage.contract.tokens import TokenStore
 
 MCP_PATH = "/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"

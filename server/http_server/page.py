@@ -29,7 +29,7 @@ from server.http_server.rates import RequestRates
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
 from server.web.site.routes import Visitor, build_site
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 
 PAGE_PATH = "/view"
 COOKIE = "counterpoint"

@@ -13,7 +13,8 @@ import anyio
 from mcp.server import ServerRequestContext
 
 from server.access.caller import read_caller
-from storage.journal import Journal, StorageError
+from storage.contract.errors import StorageError
+from storage.contract.journal import Journal
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager

@@ -37,7 +37,7 @@ from server.mcp.server import build_server, list_tool_names
 from server.redaction import redact_error
 from server.settings import Settings
 from server.startup import log_to_stderr, open_journal, open_telemetry
-from storage.journal import Journal
+from storage.contract.journal import Journal
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager

@@ -27,7 +27,7 @@ from server.debate.rules.transitions import apply, replay
 from server.debate.views.progress import build_progress, describe_progress
 from server.debate.views.state import status_reason
 from server.engine.database.errors import DebateNotFoundError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.mcp.late_manager import RequestContext
 from server.redaction import MODEL_FIELDS, redact, redact_model

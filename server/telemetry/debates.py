@@ -25,7 +25,8 @@ from opentelemetry.trace import (
 )
 
 from server.debate.commands.setup.formats import FORMATS, PHASES
-from server.engine.database.store import SYSTEM_ACTOR, DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import SYSTEM_ACTOR
 from server.engine.debates import DebateManager
 from server.engine.runner import Run
 from server.models import Attempt
@@ -35,8 +36,8 @@ from server.telemetry.attempts import AttemptWatch, Attributes, find_cause
 from server.telemetry.instruments import Instruments
 from server.telemetry.labels import build_seat_name
 from server.telemetry.root_ids import derive_ids, next_ids
-from storage.journal import StorageError
-from storage.outbox import Outbox
+from storage.contract.errors import StorageError
+from storage.contract.outbox import Outbox
 
 NAME = "invoke_workflow debate"
 QUEUE_INTERVAL = 2.0  # seconds between looks at the queue of the hooks

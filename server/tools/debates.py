@@ -19,7 +19,7 @@ from server.debate.rules.seats import uses_client
 from server.debate.views import catalog
 from server.engine import queries
 from server.engine.database.repeats import TwinError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models.client import NO_CLIENT
 from server.models.registry import NoModelError

@@ -12,7 +12,7 @@ from server.debate.views import markdown, state, verdict
 from server.debate.views.progress import estimate_line
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import find_setup_warnings
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import DebateRow
 from server.models.registry import family

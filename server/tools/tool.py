@@ -20,7 +20,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
 from server.debate.rules.decide import Call, pending_calls
 from server.debate.views.progress import Progress, build_progress, describe_progress
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.runner import TO_END, has_reached
 from server.tools.listing import polls_tasks

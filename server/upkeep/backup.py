@@ -5,7 +5,7 @@ from pathlib import Path
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.database.errors import translate_storage_errors
 from storage.addresses import find_name, is_address
-from storage.sqlite.database import copy_database
+from storage.sqlite.connections.database import copy_database
 
 
 def back_up(database: str, target: Path, *, overwrite: bool = False) -> None:

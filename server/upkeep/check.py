@@ -14,12 +14,14 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
-from storage import LOCAL_OWNER
 from storage.addresses import is_address
-from storage.journal import Journal, StorageError, StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.errors import StorageError
+from storage.contract.journal import Journal
+from storage.contract.streams import StreamSummary
 
 DAMAGED_INDEX = "the search index is damaged"
 NEWER = "a newer release has recorded in it what this one cannot read"

@@ -15,16 +15,11 @@ from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
 from server.upkeep.hook_progress import MAX_REFERENCES, HookProgress, copy_hook_progress
-from storage.deletion import Tombstone
-from storage.journal import (
-    DamagedStreamError,
-    DeletedStreamError,
-    DivergenceError,
-    Entry,
-    Journal,
-    StreamSummary,
-)
-from storage.ledger import NO_STREAM, LedgerRow
+from storage.contract.deletion import Tombstone
+from storage.contract.errors import DamagedStreamError, DeletedStreamError, DivergenceError
+from storage.contract.journal import Journal
+from storage.contract.ledger import NO_STREAM, LedgerRow
+from storage.contract.streams import Entry, StreamSummary
 
 MAX_READ = 64  # debates that are kept in memory
 

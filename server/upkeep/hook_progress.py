@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from storage.journal import Journal
-from storage.outbox import OutboxItem, ReaderPosition
+from storage.contract.journal import Journal
+from storage.contract.outbox import OutboxItem, ReaderPosition
 
 MAX_REFERENCES = 500  # that are read at a time
 

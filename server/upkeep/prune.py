@@ -9,7 +9,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from server.engine.database.store import format_time
+from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 from server.engine.queries import FINAL_STATUSES
 from server.upkeep.check import NEWER, Problem

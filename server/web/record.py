@@ -14,7 +14,7 @@ from server.debate.views.catalog import ViewSource
 from server.debate.views.events import build_receipt, is_hidden, list_shown_entries
 from server.debate.views.state import status_reason
 from server.web.drawing import build_drawing, build_relative
-from storage.journal import Entry
+from storage.contract.streams import Entry
 
 DATA_FORMAT = "page/1"
 HIDDEN_FIELDS = ("kind", "seat", "round")

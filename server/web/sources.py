@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from server.debate.views.catalog import ViewSource
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import build_source, list_debates, load_family
 from server.engine.receipts import find_receipt

@@ -8,9 +8,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from storage import LOCAL_OWNER
 from storage.chain import Batch, Row
-from storage.postgres.pool import Session, transpose
+from storage.contract import LOCAL_OWNER
+from storage.postgres.connections.pool import Session, transpose
 from storage.words import Tokenizer
 
 MAX_WORD_LENGTH = 500

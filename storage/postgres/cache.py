@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from storage.cache import CachedBody, CacheSum
-from storage.postgres.pool import Database, Session
+from storage.contract.cache import CachedBody, CacheSum
+from storage.postgres.connections.pool import Database, Session
 
 CREATE_CACHE = """
 create table cached (

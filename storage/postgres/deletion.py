@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from storage.chain import Head, encode_tombstone, parse_tombstone
-from storage.deletion import Tombstone
-from storage.journal import StreamSummary
+from storage.contract.deletion import Tombstone
+from storage.contract.streams import StreamSummary
 from storage.postgres.appends import add_judgments
-from storage.postgres.pool import UPKEEP_SECONDS, Database, Session
+from storage.postgres.connections.pool import UPKEEP_SECONDS, Database, Session
 from storage.postgres.upkeep import ADD_SPENDING, LOCK_DAYS, add_days_up
 from storage.summaries import encode_summary
 

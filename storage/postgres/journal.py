@@ -18,19 +18,19 @@ from storage.chain import (
     require_no_tombstone,
 )
 from storage.commits import GroupedAppends, HeadMovedError
-from storage.journal import Entry, StreamHead, StreamSummary
+from storage.contract.streams import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
 from storage.postgres.cache import PostgresCache
+from storage.postgres.connections.errors import ConstraintError, LostError
+from storage.postgres.connections.feed import Feed, Listener
+from storage.postgres.connections.pool import UPKEEP_SECONDS, Database, Password, Session, transpose
 from storage.postgres.deletion import FIND_TOMBSTONE, PostgresDeletion
-from storage.postgres.errors import ConstraintError, LostError
-from storage.postgres.feed import Feed, Listener
 from storage.postgres.leases import TIME, PostgresLeases
 from storage.postgres.ledger import PostgresLedger
 from storage.postgres.lists import PostgresLists
 from storage.postgres.migrations import MIGRATIONS, apply_migrations, check_server, prepare
 from storage.postgres.outbox import PostgresOutbox
-from storage.postgres.pool import UPKEEP_SECONDS, Database, Password, Session, transpose
 from storage.postgres.tokens import PostgresTokens
 from storage.postgres.upkeep import PostgresUpkeep
 from storage.words import Tokenizer

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping
 
 import anyio
 
-from storage.journal import Amount, Reservation, Spending
-from storage.postgres.pool import Database, Session
+from storage.contract.streams import Amount, Reservation, Spending
+from storage.postgres.connections.pool import Database, Session
 from storage.summaries import sum_spending
 
 TIME = "coalesce({}::float8, extract(epoch from clock_timestamp())::float8)"

@@ -3,19 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from storage import LOCAL_OWNER
-from storage.ledger import (
-    NO_STREAM,
-    AnswerSums,
-    BeliefSums,
-    JudgeSums,
-    LedgerRow,
-    PairSums,
-    encode_judgments,
-    parse_judgment,
-)
+from storage.contract import LOCAL_OWNER
+from storage.contract.ledger import NO_STREAM, AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
+from storage.ledger import encode_judgments, parse_judgment
 from storage.postgres.appends import add_judgments
-from storage.postgres.pool import Database, Session
+from storage.postgres.connections.pool import Database, Session
 
 IMPORT_SECONDS = 600.0
 """For an import: each row changes several sums."""

@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.journal import StreamListing
+from storage.contract.similarity import SimilarStream
+from storage.contract.streams import StreamListing
 from storage.postgres.appends import cut_word
-from storage.postgres.pool import Database
-from storage.similarity import MAX_SHARING, SharedWords, SimilarStream
+from storage.postgres.connections.pool import Database
+from storage.similarity import MAX_SHARING, SharedWords
 from storage.summaries import (
     LAST_CHARACTER,
     find_upper_bound,

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 from storage.migrations import Migration, find_missing
 from storage.postgres.cache import CREATE_CACHE
+from storage.postgres.connections.pool import SCHEMA, Database, Session
 from storage.postgres.ledger import CREATE_LEDGER_SUMS
-from storage.postgres.pool import SCHEMA, Database, Session
 from storage.postgres.tokens import CREATE_TOKENS
 
 MIN_SERVER_VERSION = 150_000  # as `server_version_num` has it

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 
-from storage.outbox import EntryReference, OutboxItem, ReaderPosition
-from storage.postgres.pool import UPKEEP_SECONDS, Database, Session, transpose
+from storage.contract.outbox import EntryReference, OutboxItem, ReaderPosition
+from storage.postgres.connections.pool import UPKEEP_SECONDS, Database, Session, transpose
 
 REGISTER_READER = """
 insert into reader (name, since, position) select $1, value, value from counter where name = 'journal'

@@ -1,7 +1,7 @@
 """Tokens in PostgreSQL."""
 
-from storage.postgres.pool import Database
-from storage.tokens import StoredToken, parse_token
+from storage.contract.tokens import StoredToken, parse_token
+from storage.postgres.connections.pool import Database
 
 CREATE_TOKENS = """
 create table token (

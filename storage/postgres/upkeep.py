@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping
 
-from storage import LOCAL_OWNER
-from storage.journal import Amount, StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.streams import Amount, StreamSummary
 from storage.ledger import parse_judgment
 from storage.postgres.appends import cut_word, replace_judgments, split_words
+from storage.postgres.connections.pool import UPKEEP_SECONDS, Database, Session
 from storage.postgres.ledger import SELECT_JUDGMENTS
 from storage.postgres.lists import narrow
-from storage.postgres.pool import UPKEEP_SECONDS, Database, Session
 from storage.summaries import encode_summary, encode_words, parse_details
 from storage.words import Tokenizer
 

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from storage.cache import CachedBody, CacheSum
-from storage.sqlite.database import Database
+from storage.contract.cache import CachedBody, CacheSum
+from storage.sqlite.connections.database import Database
 
 CREATE_CACHE = (
     # `used` grows with each use.

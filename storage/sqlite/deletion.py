@@ -6,9 +6,9 @@ from collections.abc import Collection
 import aiosqlite
 
 from storage.chain import Head, encode_tombstone, parse_tombstone
-from storage.deletion import Tombstone
-from storage.journal import StreamSummary
-from storage.sqlite.database import Database
+from storage.contract.deletion import Tombstone
+from storage.contract.streams import StreamSummary
+from storage.sqlite.connections.database import Database
 from storage.sqlite.ledger import write_judgments
 from storage.summaries import encode_summary, encode_words
 

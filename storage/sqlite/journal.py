@@ -12,7 +12,6 @@ from typing import Self
 import aiosqlite
 import anyio
 
-from storage import LOCAL_OWNER
 from storage.chain import (
     Append,
     Batch,
@@ -25,11 +24,13 @@ from storage.chain import (
     require_no_tombstone,
 )
 from storage.commits import GroupedAppends, HeadMovedError
-from storage.journal import Entry, StorageError, StreamHead, StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.errors import StorageError
+from storage.contract.streams import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration
 from storage.sqlite.cache import SqliteCache
-from storage.sqlite.connection import Connection, ConstraintError
-from storage.sqlite.database import Database
+from storage.sqlite.connections.connection import Connection, ConstraintError
+from storage.sqlite.connections.database import Database
 from storage.sqlite.deletion import FIND_TOMBSTONE, SqliteDeletion
 from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Callable, Collection, Mapping
 
-from storage.journal import Amount, Reservation, Spending
-from storage.sqlite.database import Database
+from storage.contract.streams import Amount, Reservation, Spending
+from storage.sqlite.connections.database import Database
 from storage.summaries import parse_amount, sum_spending
 
 # A lease that ends implausibly far ahead came from a wrong clock and is replaced.

@@ -6,18 +6,10 @@ from typing import Any
 
 import aiosqlite
 
-from storage import LOCAL_OWNER
-from storage.ledger import (
-    NO_STREAM,
-    AnswerSums,
-    BeliefSums,
-    JudgeSums,
-    LedgerRow,
-    PairSums,
-    encode_judgments,
-    parse_judgment,
-)
-from storage.sqlite.database import Database
+from storage.contract import LOCAL_OWNER
+from storage.contract.ledger import NO_STREAM, AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
+from storage.ledger import encode_judgments, parse_judgment
+from storage.sqlite.connections.database import Database
 
 CREATE_LEDGER = (
     # `number` grows with every change: the position of the ledger.

@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.journal import StreamListing
-from storage.similarity import MAX_SHARING, SharedWords, SimilarStream
-from storage.sqlite.database import Database
+from storage.contract.similarity import SimilarStream
+from storage.contract.streams import StreamListing
+from storage.similarity import MAX_SHARING, SharedWords
+from storage.sqlite.connections.database import Database
 from storage.summaries import (
     LAST_CHARACTER,
     find_upper_bound,

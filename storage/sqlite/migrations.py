@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from storage.migrations import Migration, find_missing
 from storage.sqlite.cache import CREATE_CACHE
-from storage.sqlite.connection import Connection
+from storage.sqlite.connections.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
 from storage.sqlite.ledger import CREATE_LEDGER, CREATE_LEDGER_SUMS, GIVE_LEDGER_OWNERS
 from storage.sqlite.tokens import CREATE_TOKENS

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 
-from storage.outbox import EntryReference, OutboxItem, ReaderPosition
-from storage.sqlite.database import Database
+from storage.contract.outbox import EntryReference, OutboxItem, ReaderPosition
+from storage.sqlite.connections.database import Database
 
 REGISTER_READER = """
 insert into reader (name, since, position)

@@ -5,7 +5,7 @@ What they say is not for the journal to know.
 
 from collections.abc import Mapping
 
-from storage.sqlite.database import Database
+from storage.sqlite.connections.database import Database
 
 SET_SEAL = "update stream set seal = ? where name = ? and seq = ? returning seq"
 

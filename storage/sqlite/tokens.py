@@ -1,7 +1,7 @@
 """Tokens in the journal's SQLite file."""
 
-from storage.sqlite.database import Database
-from storage.tokens import StoredToken, parse_token
+from storage.contract.tokens import StoredToken, parse_token
+from storage.sqlite.connections.database import Database
 
 CREATE_TOKENS = (
     """

@@ -7,11 +7,11 @@ from contextlib import suppress
 
 import aiosqlite
 
-from storage import LOCAL_OWNER
-from storage.journal import Amount, StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.streams import Amount, StreamSummary
 from storage.ledger import parse_judgment
-from storage.sqlite.connection import ReadOnlyError
-from storage.sqlite.database import Database
+from storage.sqlite.connections.connection import ReadOnlyError
+from storage.sqlite.connections.database import Database
 from storage.sqlite.ledger import SELECT_JUDGMENTS, write_judgments
 from storage.sqlite.lists import narrow
 from storage.summaries import encode_summary, encode_words, parse_amount

@@ -16,7 +16,7 @@ from server.access.tokens import (
 )
 from server.redaction import redact_error
 from server.settings import InvalidSettingsError
-from storage.tokens import StoredToken
+from storage.contract.tokens import StoredToken
 from tests.contract.tokens import ALICE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]

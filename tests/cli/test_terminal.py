@@ -12,7 +12,7 @@ from server.cli.terminal import Terminal, crop_start
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from tests.support.simulation import build_request
 
 pytestmark = pytest.mark.requirement("M5")

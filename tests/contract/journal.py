@@ -8,12 +8,9 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from storage.canonical import encode_canonical, genesis_hash, link_hash
-from storage.journal import (
-    ConflictError,
-    Entry,
-    Journal,
-    StreamSummary,
-)
+from storage.contract.errors import ConflictError
+from storage.contract.journal import Journal
+from storage.contract.streams import Entry, StreamSummary
 from tests.contract.journal_cache import CacheContract
 from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.cache import CachedBody, CacheSum
-from storage.journal import Journal
+from storage.contract.cache import CachedBody, CacheSum
+from storage.contract.journal import Journal
 from tests.contract.journal_helpers import LATER, append_entries
 
 MUCH = 1_000_000

@@ -5,16 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from storage.deletion import Tombstone
-from storage.journal import (
-    Amount,
-    ConflictError,
-    DeletedStreamError,
-    Journal,
-    StreamHead,
-    StreamSummary,
-)
-from storage.ledger import LedgerRow
+from storage.contract.deletion import Tombstone
+from storage.contract.errors import ConflictError, DeletedStreamError
+from storage.contract.journal import Journal
+from storage.contract.ledger import LedgerRow
+from storage.contract.streams import Amount, StreamHead, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing
 from tests.contract.journal_restore import build_entries
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from storage.addresses import is_address
-from storage.journal import Entry, Journal, StreamListing, StreamSummary
+from storage.contract.journal import Journal
+from storage.contract.streams import Entry, StreamListing, StreamSummary
 from storage.migrations import Migration
 from storage.postgres import PostgresJournal
 from storage.sqlite import SqliteJournal

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from storage.journal import ConflictError, Journal, KeyTakenError, OpeningKey
+from storage.contract.errors import ConflictError, KeyTakenError
+from storage.contract.journal import Journal
+from storage.contract.streams import OpeningKey
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams
 
 KEY = OpeningKey("k", since=AT, now=100)

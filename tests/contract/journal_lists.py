@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage import LOCAL_OWNER
-from storage.journal import Journal, StreamListing, StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.journal import Journal
+from storage.contract.streams import StreamListing, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, create_stream, find_streams, get_listing
 
 READ_ONLY_FUZZ_SETTINGS = settings(

@@ -5,8 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from storage.journal import Amount, Journal, Reservation, Spending, StreamHead, StreamSummary
-from storage.ledger import BeliefSums, JudgeSums, LedgerRow
+from storage.contract.journal import Journal
+from storage.contract.ledger import BeliefSums, JudgeSums, LedgerRow
+from storage.contract.streams import Amount, Reservation, Spending, StreamHead, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams
 from tests.contract.journal_restore import build_entries
 

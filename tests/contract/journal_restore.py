@@ -6,13 +6,9 @@ from typing import Any
 import pytest
 
 from storage.canonical import encode_canonical, genesis_hash, link_hash
-from storage.journal import (
-    DamagedStreamError,
-    DivergenceError,
-    Entry,
-    Journal,
-    StreamSummary,
-)
+from storage.contract.errors import DamagedStreamError, DivergenceError
+from storage.contract.journal import Journal
+from storage.contract.streams import Entry, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing
 
 SUMMARY = StreamSummary("of old", "paused", {"n": 1}, "brought from afar")

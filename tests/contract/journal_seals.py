@@ -2,7 +2,8 @@
 
 import pytest
 
-from storage.journal import Journal, StreamSummary
+from storage.contract.journal import Journal
+from storage.contract.streams import StreamSummary
 from tests.contract.journal_helpers import AT, append_entries
 from tests.contract.journal_restore import build_entries
 

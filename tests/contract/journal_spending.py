@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from storage.journal import Amount, Journal, Reservation, Spending, StreamSummary
+from storage.contract.journal import Journal
+from storage.contract.streams import Amount, Reservation, Spending, StreamSummary
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries
 
 DAY, OTHER_DAY = "2026-03-01", "2026-03-02"

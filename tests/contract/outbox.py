@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from storage.journal import Journal
-from storage.outbox import EntryReference, Outbox, OutboxItem, ReaderPosition
+from storage.contract.journal import Journal
+from storage.contract.outbox import EntryReference, Outbox, OutboxItem, ReaderPosition
 from tests.contract.journal_helpers import AT, append_entries
 
 

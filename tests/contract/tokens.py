@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.tokens import StoredToken, TokenStore
+from storage.contract.tokens import StoredToken, TokenStore
 
 ALICE = StoredToken("a" * 64, "alice", ("debate",), "2026-03-01T00:00:00.000Z")
 BOB = StoredToken(

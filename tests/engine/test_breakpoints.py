@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Paused
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate

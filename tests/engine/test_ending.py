@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 

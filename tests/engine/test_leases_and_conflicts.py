@@ -13,7 +13,8 @@ import pytest
 
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import Run, Runner
@@ -23,7 +24,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from server.models.resilience import Guard
 from server.research import Research
-from storage.journal import Journal
+from storage.contract.journal import Journal
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.gated_model import Gate

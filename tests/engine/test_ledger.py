@@ -17,7 +17,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.setup import check_opened
 from server.debate.views.verdict import build_report
 from server.engine.database.ledger import add_ledger, import_judgments, read_calibration, read_judgments
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import Request

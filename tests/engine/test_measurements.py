@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import replay
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_debate

@@ -13,7 +13,7 @@ from server.engine.database.memory import choose_close, recall
 from server.models.embeddings import CachedEmbedder, Embeddings, Vector
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel
-from storage.cache import CachedBody
+from storage.contract.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
 from tests.support.engines import open_engine, run_debate
 

@@ -16,7 +16,7 @@ from server.debate.records.setup import check_opened
 from server.debate.views.state import build_state
 from server.debate.views.verdict import build_verdict
 from server.engine import transfer
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text

@@ -13,7 +13,8 @@ from server.debate.facts.escalation import MirrorOpened, MirrorSkipped
 from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.views.verdict import build_report
 from server.engine.database.errors import DebateNotFoundError, ForeignRecordError
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager
 from server.engine.mirrors import MirrorHolder
 from server.engine.runner import Run

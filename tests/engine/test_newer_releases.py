@@ -12,7 +12,7 @@ from server.debate.facts.events import Unknown
 from server.debate.views.events import build_event_page
 from server.debate.views.state import build_state
 from server.engine.database.errors import NewerRecordError, StorageUnavailableError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import make_receipt
 from server.engine.recovery import Recovery
@@ -21,7 +21,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.check import NEWER, check_database
 from server.upkeep.copy import copy_debates
 from server.upkeep.prune import prune_debates
-from storage.journal import StreamSummary
+from storage.contract.streams import StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.gated_model import Gate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage import LOCAL_OWNER
+from storage.contract import LOCAL_OWNER
 from tests.contract.journal_helpers import open_journal
 from tests.support.engines import open_engine, run_debate
 

@@ -8,7 +8,7 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
-from server.engine.database.store import format_time
+from server.engine.database.snapshots import format_time
 from server.engine.debates import utc_now
 from server.engine.queries import compare_family
 from server.engine.recovery import Recovery

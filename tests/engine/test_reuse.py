@@ -16,7 +16,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Answer, Usage
 from server.debate.views.state import build_usage
 from server.debate.views.verdict import build_verdict
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import Reply, Request
@@ -170,7 +170,7 @@ async def test_answers_of_a_deleted_debate_are_gone(tmp_path: Path) -> None:
 
 WRITER = """
 import anyio, sys
-from storage.cache import CachedBody
+from storage.contract.cache import CachedBody
 from storage.sqlite import SqliteJournal
 
 async def write():

@@ -17,7 +17,7 @@ from server.debate.views.state import build_state
 from server.debate.views.verdict import build_report
 from server.debate.votes.families import family
 from server.engine.database.ledger import import_judgments, read_judgments
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import ModelError

@@ -10,7 +10,7 @@ from server.engine.debates import DebateManager
 from server.engine.turnstile import Turnstile
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
-from storage.journal import Entry
+from storage.contract.streams import Entry
 from storage.sqlite import SqliteJournal
 from tests.support.simulation import build_request
 

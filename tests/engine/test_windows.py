@@ -12,7 +12,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views.verdict import build_verdict
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from tests.support.engines import open_engine
 from tests.support.ollama import Ollama

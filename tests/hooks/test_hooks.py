@@ -10,7 +10,7 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
 from server.engine.database.leases import machine_name
-from server.engine.database.store import DebateSnapshot, format_time
+from server.engine.database.snapshots import DebateSnapshot, format_time
 from server.engine.debates import utc_now
 from server.engine.transfer import restore_debate
 from server.hooks import runner

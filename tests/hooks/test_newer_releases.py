@@ -6,7 +6,7 @@ import pytest
 
 from server.engine.debates import DebateManager, utc_now
 from server.hooks.scanner import READ_AGAIN_SECONDS, UNREAD, build_delivery_id
-from storage.outbox import OutboxItem
+from storage.contract.outbox import OutboxItem
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from server.debate.rules.transitions import replay
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.hooks.scanner import MAX_REACHED, PastDebates
 from tests.support.simulation import build_setup, simulate
 

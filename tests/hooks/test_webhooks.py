@@ -22,7 +22,7 @@ from server.engine.debates import utc_now
 from server.hooks.address_policy import is_public, resolve
 from server.hooks.matching import collect_fields
 from server.hooks.webhook import build_body, build_headers, load_certificates
-from storage.outbox import OutboxItem
+from storage.contract.outbox import OutboxItem
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks, open_retrying_hooks, post_at_start, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver

@@ -11,7 +11,7 @@ from server.debate.views.catalog import VIEWS
 from server.engine.queries import build_list_row, format_list_line
 from server.mcp.resources import PAGE_SIZE, build_transcript_resource
 from server.models.fakes.scripted import ScriptedModel
-from storage.journal import StreamListing
+from storage.contract.streams import StreamListing
 from tests.support.client_calls import byte_count, call, expect_tool_error, read_resource, result_text
 from tests.support.mcp_debates import run_debate
 

@@ -10,7 +10,7 @@ from mcp import Client
 from server.engine.debates import DebateManager
 from server.mcp.subscriptions import LIST_INTERVAL, UpdateBus
 from server.models.registry import ModelRegistry
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.mcp_debates import run_debate

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.journal import Journal
+from storage.contract.journal import Journal
 from tests.contract.journal_helpers import open_any_journal
 
 

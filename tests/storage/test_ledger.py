@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.journal import ConflictError, Journal, StreamSummary
-from storage.ledger import AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
+from storage.contract.errors import ConflictError
+from storage.contract.journal import Journal
+from storage.contract.ledger import AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
+from storage.contract.streams import StreamSummary
 from storage.sqlite import SqliteJournal
 from storage.sqlite.migrations import MIGRATIONS
 from tests.contract.journal_helpers import append_entries, open_journal

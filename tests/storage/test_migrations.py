@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.journal import StorageError, StreamSummary
+from storage.contract.errors import StorageError
+from storage.contract.outbox import ReaderPosition
+from storage.contract.streams import StreamSummary
 from storage.migrations import Migration
-from storage.outbox import ReaderPosition
 from storage.sqlite import upgrade
 from storage.sqlite.migrations import MIGRATIONS
 from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, get_listing, open_journal

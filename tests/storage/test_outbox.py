@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from storage.outbox import Outbox, ReaderPosition
+from storage.contract.outbox import Outbox, ReaderPosition
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import TIMEOUT, open_journal
 from tests.contract.outbox import OutboxContract, build_item, take_all

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from anyio.lowlevel import checkpoint
 
-from storage.journal import StorageError, StorageLostError, StreamSummary
+from storage.contract.errors import StorageError, StorageLostError
+from storage.contract.streams import StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import append_entries, open_journal
 from tests.support.polling import wait_before_next_poll

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.journal import Amount, Entry, OpeningKey, Reservation, StreamSummary
-from storage.ledger import LedgerRow
-from storage.outbox import OutboxItem
+from storage.contract.ledger import LedgerRow
+from storage.contract.outbox import OutboxItem
+from storage.contract.streams import Amount, Entry, OpeningKey, Reservation, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import AT, append_entries, open_journal
 

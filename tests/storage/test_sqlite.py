@@ -10,9 +10,10 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from storage.journal import Amount, ConflictError, StorageError, StreamSummary
+from storage.contract.errors import ConflictError, StorageError
+from storage.contract.streams import Amount, StreamSummary
 from storage.sqlite import SqliteJournal
-from storage.sqlite.connection import require_sqlite
+from storage.sqlite.connections.connection import require_sqlite
 from tests.contract.journal_helpers import (
     TIMEOUT,
     append_entries,

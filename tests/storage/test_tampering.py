@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE, parse_tombstone
-from storage.journal import DamagedStreamError, Entry, StorageError
+from storage.contract.errors import DamagedStreamError, StorageError
+from storage.contract.streams import Entry
 from tests.contract.journal_helpers import append_entries, open_journal
 
 pytestmark = pytest.mark.requirement("M3")

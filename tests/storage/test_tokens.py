@@ -1,6 +1,6 @@
 import pytest_asyncio
 
-from storage.journal import Journal
+from storage.contract.journal import Journal
 from tests.contract.tokens import TokenContract
 
 

@@ -17,7 +17,7 @@ import anyio
 
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings

@@ -10,7 +10,7 @@ import anyio
 
 from server.compose import open_manager
 from server.debate.commands.intervene import InterventionRequest
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager, utc_now
 from server.models import Model
 from server.settings import Settings

@@ -14,6 +14,9 @@ from tests.support.paths import ROOT
 TOP_LEVEL_PACKAGES = ("counterpoint", "server", "storage")
 FILES = sorted(path.relative_to(ROOT) for top in TOP_LEVEL_PACKAGES for path in (ROOT / top).rglob("*.py"))
 
+ONE_UNIT = ("counterpoint", "storage", "storage.postgres", "storage.sqlite")
+"""Folders with subfolders whose own files are one unit all the same."""
+
 
 def module_name(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
@@ -31,11 +34,12 @@ def package_of_module(module: str) -> str:
     """The unit that `tests/rooms.py` has a row for, without the prefix `server`: `debate.rules`.
 
     This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
-    `models.providers`, and `models`, the package's own file, below both. The contracts of `storage` are one unit.
+    `models.providers`, and `models`, the package's own file, below both. `ONE_UNIT` has the
+    exceptions.
     """
     path = MODULES[module]
     folder = ".".join(path.parts[:-1])
-    is_split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ("counterpoint", "storage")
+    is_split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ONE_UNIT
     return (module if is_split else folder).removeprefix("server.")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from server.debate.facts.escalation import MirrorOpened
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from tests.support.engines import open_engine, run_debate
 from tests.support.planted_effects import JUDGES, STANCES, Planted, describe_debate

@@ -18,7 +18,7 @@ from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.web.page import build_page
 from server.web.record import Data
 from server.web.sources import load_debate_data
-from storage.journal import Entry
+from storage.contract.streams import Entry
 from tests.support.engines import open_engine, run_debate
 from tests.support.paths import GOLDEN
 

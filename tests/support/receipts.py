@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from server.debate.records.receipt import build_statement
-from server.engine.database.store import format_time
+from server.engine.database.snapshots import format_time
 from server.engine.transfer import build_export, verify_entries
 from server.engine.verification import Keys, verify_file
 from server.signing import SigningKey
-from storage.journal import Entry
+from storage.contract.streams import Entry
 from tests.support.records import Bodies
 from tests.support.records import build_export as build_entries_file
 

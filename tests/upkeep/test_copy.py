@@ -9,7 +9,7 @@ import pytest
 from server.engine.receipts import find_receipt
 from server.models.fakes.scripted import ScriptedModel
 from storage.addresses import find_name
-from storage.ledger import LedgerRow
+from storage.contract.ledger import LedgerRow
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.contents import read_all
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate

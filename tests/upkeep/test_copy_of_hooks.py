@@ -6,12 +6,12 @@ import pytest
 
 from server.debate.views.events import event_names
 from server.engine.database.repeats import TwinError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from server.startup import open_journal
 from server.upkeep.copy import CopyResult, copy_debates
-from storage.outbox import OutboxItem
+from storage.contract.outbox import OutboxItem
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
 from tests.support.hook_debates import hook, open_hooks, webhook
 from tests.support.processes.webhook_receiver import WebhookReceiver, open_receiver

@@ -10,8 +10,8 @@ from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.deletion import delete_debate
 from server.upkeep.prune import prune_debates
 from storage.addresses import find_name
-from storage.deletion import Tombstone
-from storage.ledger import LedgerRow
+from storage.contract.deletion import Tombstone
+from storage.contract.ledger import LedgerRow
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.contents import read_all
 from tests.support.engines import open_engine, run_debate, run_round

@@ -13,7 +13,7 @@ from server.engine.receipts import RECEIPT
 from server.hooks.config import HooksConfig
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.prune import HOOK_DAYS, prune_debates
-from storage.outbox import OutboxItem
+from storage.contract.outbox import OutboxItem
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
 from tests.support.mirrored_debates import engine

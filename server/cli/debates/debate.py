@@ -35,7 +35,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean_line
 from server.debate.rules.seats import current_model
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos

@@ -19,11 +19,11 @@ from server.debate.commands.requests import DebateRequest, OptionsInput
 from server.debate.facts.events import Recorded, Spoke
 from server.debate.rules.transitions import replay as replay_events
 from server.engine import queries, transfer
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models.local import model as local
 from server.models.local import weights
 from server.settings import Settings
-from storage.journal import Entry
+from storage.contract.streams import Entry
 
 if TYPE_CHECKING:
     from server.cli.live.display import LiveDisplay

@@ -11,11 +11,11 @@ from server.cli.terminal import quote_words
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.facts.text import clean_line, format_count
 from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import Settings
 from server.upkeep.deletion import delete_debate
-from storage.deletion import Tombstone
+from storage.contract.deletion import Tombstone
 
 NOT_RUN = "No process runs it now. To go on: counterpoint debate --continue {}"
 

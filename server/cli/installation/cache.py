@@ -7,7 +7,7 @@ from server.debate.facts.text import format_count
 from server.engine.database.errors import translate_storage_errors
 from server.engine.debates import DebateManager
 from server.settings import Settings
-from storage.cache import CacheSum
+from storage.contract.cache import CacheSum
 
 
 @click.group()

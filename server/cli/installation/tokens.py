@@ -14,7 +14,7 @@ from server.cli import session
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import clean_line, format_count
 from server.settings import Settings
-from storage.tokens import StoredToken, TokenStore
+from storage.contract.tokens import StoredToken, TokenStore
 
 MAX_DAYS = 36_500
 MIN_ID_LENGTH = 4

@@ -18,7 +18,7 @@ from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 
 REDRAW_INTERVAL = 0.1  # seconds between two redraws
 MAX_PARTIAL_LENGTH = 4_000  # characters kept of a reply that is being written: more than a panel can show

@@ -31,7 +31,7 @@ from server.debate.views.warnings import (
 )
 from server.debate.votes.teams import describe_team
 from server.debate.votes.wording import describe_agreed
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models.registry import family
 
 SPEAKER_COLOURS = ("cyan", "yellow", "green", "magenta", "blue")

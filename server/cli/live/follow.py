@@ -10,7 +10,7 @@ from server.cli.live.keyboard import Keyboard
 from server.cli.live.run import redraw
 from server.cli.live.steering import Steering
 from server.debate.views.state import status_reason
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 
 RUNNER_POLL_INTERVAL = 1.0  # seconds between looks at whether anybody runs the debate

@@ -17,7 +17,7 @@ from server.debate.rules.seats import current_model
 from server.debate.views import markdown
 from server.debate.views.verdict import build_report, visible_judgments
 from server.debate.views.warnings import has_uninformative_decision
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 
 MOST_MARGIN = 3
 TOO_SMALL_TO_JUDGE = (

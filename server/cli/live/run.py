@@ -16,7 +16,7 @@ from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal
 from server.debate.facts.errors import DebateError
 from server.debate.views.state import TURN_HEADING, awaited_turns, describe_task
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 
 PAUSE_POLL_INTERVAL = 0.2  # seconds between looks at a paused debate

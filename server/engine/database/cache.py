@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from server.debate.facts.events import Answer, Recorded
-from storage.cache import CachedBody
-from storage.journal import Journal, StorageError
+from storage.contract.cache import CachedBody
+from storage.contract.errors import StorageError
+from storage.contract.journal import Journal
 
 EMBEDDING, ANSWER = "embedding", "answer"
 

@@ -19,7 +19,8 @@ from server.debate.facts.state import Debate
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import LeaseLostError, Leases
-from storage.journal import Amount, Journal, Reservation, Spending
+from storage.contract.journal import Journal
+from storage.contract.streams import Amount, Reservation, Spending
 
 
 class DailyLimits(NamedTuple):

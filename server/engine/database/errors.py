@@ -24,13 +24,8 @@ from pydantic import ValidationError
 
 from server.debate.facts.errors import DebateError
 from server.debate.rules.transitions import IllegalEvent
-from storage.deletion import Tombstone
-from storage.journal import (
-    DamagedStreamError,
-    DeletedStreamError,
-    StorageError,
-    StorageLostError,
-)
+from storage.contract.deletion import Tombstone
+from storage.contract.errors import DamagedStreamError, DeletedStreamError, StorageError, StorageLostError
 
 
 class DebateNotFoundError(DebateError):

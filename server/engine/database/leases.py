@@ -16,7 +16,8 @@ from pathlib import Path
 import anyio
 
 from server.engine.database.errors import translate_storage_errors
-from storage.journal import Journal, StorageError
+from storage.contract.errors import StorageError
+from storage.contract.journal import Journal
 
 LEASE_SECONDS = 3.0  # until a debate is taken over whose holder hangs, or died on another machine
 HEARTBEAT_INTERVAL = 1.0  # seconds between renewals

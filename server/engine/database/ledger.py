@@ -28,9 +28,9 @@ from server.debate.votes.teams import (
     list_contenders,
 )
 from server.engine.database.errors import translate_storage_errors
-from storage import LOCAL_OWNER
-from storage.journal import Journal
-from storage.ledger import JudgeSums, Ledger, LedgerRow
+from storage.contract import LOCAL_OWNER
+from storage.contract.journal import Journal
+from storage.contract.ledger import JudgeSums, Ledger, LedgerRow
 
 FindPrice = Callable[[str], Price]
 

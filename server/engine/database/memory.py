@@ -27,10 +27,11 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from storage.journal import StreamListing
+from storage.contract.streams import StreamListing
 
 if TYPE_CHECKING:
-    from server.engine.database.store import DebateSnapshot, DebateStore
+    from server.engine.database.snapshots import DebateSnapshot
+    from server.engine.database.store import DebateStore
 
 MIN_SHARE = 0.2
 """Of the weight of a question's words, what a related debate has at least."""

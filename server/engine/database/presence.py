@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from server.engine.database.errors import DatabaseLostError, translate_storage_errors
-from storage.journal import Journal
+from storage.contract.journal import Journal
 
 WATCH_INTERVAL = 0.5  # seconds
 

@@ -27,7 +27,7 @@ from server.debate.rules.decide import pending_calls
 from server.debate.rules.transitions import replay
 from server.redaction import MODEL_FIELDS, redact_model
 from storage.canonical import encode_json
-from storage.journal import OpeningKey
+from storage.contract.streams import OpeningKey
 
 REPEAT_WINDOW = timedelta(minutes=10)
 """How long after it was opened a debate is joined; one that is being run is joined later, too."""

@@ -4,85 +4,40 @@ Everything in memory is a `DebateSnapshot`: a debate with the entries it was rep
 changes; recording returns the next one. Errors of the journal leave here as `StorageUnavailableError`.
 """
 
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import anyio
 
 from server.debate.facts.errors import require
-from server.debate.facts.events import Event, Opened, Recorded, Resumed, load_recorded
+from server.debate.facts.events import Event, Opened, Recorded, Resumed
 from server.debate.facts.interventions import Tagged
 from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
-from server.debate.views.state import StoredDebate
-from server.debate.views.warnings import describe_unknown
 from server.engine.database.cache import DatabaseCache
-from server.engine.database.daily_budget import DaySum, add_spending
+from server.engine.database.daily_budget import add_spending
 from server.engine.database.errors import (
     DatabaseLostError,
     DebateNotFoundError,
-    NewerRecordError,
     translate_storage_errors,
 )
 from server.engine.database.ledger import add_ledger
 from server.engine.database.memory import RETRACTED, Embed, add_memory, withdraw
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import Asked, TwinError, build_opening_key
+from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
 from server.engine.database.summaries import build_stream_summary
 from server.signing import Signer
-from storage import LOCAL_OWNER
-from storage.journal import (
-    ConflictError,
-    DeletedStreamError,
-    Entry,
-    Journal,
-    KeyTakenError,
-    OpeningKey,
-    Reservation,
-    StreamHead,
-    StreamListing,
-)
+from storage.contract import LOCAL_OWNER
+from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError
+from storage.contract.journal import Journal
+from storage.contract.streams import Entry, OpeningKey, Reservation, StreamHead, StreamListing
 
-ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
-
-
-@dataclass(frozen=True, slots=True)
-class DebateSnapshot(StoredDebate):
-    """A stored debate as this process knows it."""
-
-    days: Mapping[str, DaySum] = field(default_factory=dict)  # what its entries took, by day
-    is_foreign: bool = False  # its last entry was not recorded by this installation
-    owner: str = LOCAL_OWNER  # whose it is
-
-    @property
-    def is_unattended(self) -> bool:
-        """As of every debate; one that is foreign is stepped, until somebody here asks for more."""
-        return self.is_own and super(DebateSnapshot, self).is_unattended
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether this release can read all of it. What a later one recorded in is shown, and not continued."""
-        return not self.debate.unknown
-
-    @property
-    def is_own(self) -> bool:
-        return self.is_whole and not self.is_foreign
-
-    def require_whole(self) -> Self:
-        """Itself. Raises NewerRecordError: what this release adds might not fit to what it cannot read."""
-        if not self.is_whole:
-            raise NewerRecordError(f"Debate {self.id}: {describe_unknown(self.debate)}")
-        return self
-
-    def ends_with(self, event: Event) -> bool:
-        """Whether this very object was recorded last, and not an event that another writer recorded."""
-        return self.entries[-1].event is event
 
 
 OnCommit = Callable[[DebateSnapshot], None]
@@ -381,17 +336,3 @@ class DebateStore:
         for listener in self.listeners:
             listener(snapshot)
         return snapshot
-
-
-def build_debate_id() -> str:
-    """Twelve letters and digits that are not mistaken for each other: 59 random bits."""
-    return "".join(secrets.choice(ID_LETTERS) for _ in range(12))
-
-
-def format_time(time: datetime) -> str:
-    """As entries have it: UTC, ISO 8601 with milliseconds; sorts as text."""
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def parse_entry(entry: Entry) -> Recorded:
-    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load_recorded(entry.body), entry.restored)

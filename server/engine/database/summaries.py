@@ -15,11 +15,11 @@ from server.debate.views.state import has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.database.daily_budget import DaySum
 from server.engine.database.ledger import build_debate_rows
-from storage import LOCAL_OWNER
-from storage.journal import StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.streams import StreamSummary
 
 if TYPE_CHECKING:
-    from server.engine.database.store import DebateSnapshot
+    from server.engine.database.snapshots import DebateSnapshot
 
 
 def build_stream_summary(

@@ -16,7 +16,7 @@ from server.debate.commands.revise_positions import MAX_STANCE_LENGTH, build_rev
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.state import Debate
 from server.debate.views.state import framing_line
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.tools.asking.elicitation import (
     MAX_ANSWER_SECONDS,
     State,

@@ -13,7 +13,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.labels import name_sides
 from server.debate.rules.decide import Call, pending_calls
 from server.debate.views.state import TURN_HEADING, awaited_turns, describe_task
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models.client import ClientModel
 from server.tools.asking.elicitation import (
     State,

@@ -1,4 +1,4 @@
-// The chain of hashes, computed again in the reader's browser. As storage/canonical.py and storage/journal.py have it.
+// The chain of hashes, computed again in the reader's browser. As storage/canonical.py and storage/chain.py have it.
 const TAG = "counterpoint/entry/1\n";
 const utf8 = new TextEncoder();
 

@@ -9,7 +9,7 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.rules.decide import next_round
 from server.debate.rules.seats import find_own_models
 from server.debate.views.state import status_reason
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 
 ACTIONS = {

@@ -11,7 +11,7 @@ from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import LimitsInput
 from server.debate.views.state import sum_usage
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.settings import Settings
 from tests.support.engines import run_debate
 

@@ -14,7 +14,7 @@ from server.engine.recovery import Recovery
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
-from storage.journal import Amount
+from storage.contract.streams import Amount
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from server.compose import open_manager
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import Settings

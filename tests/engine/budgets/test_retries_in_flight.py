@@ -8,7 +8,7 @@ import pytest
 
 from server.debate.commands.requests import JudgesInput, LimitsInput, OptionsInput
 from server.debate.rules.budget import compute_spending
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_debate, start_debate

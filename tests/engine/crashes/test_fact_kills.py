@@ -9,7 +9,8 @@ import pytest
 
 from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import replay
-from server.engine.database.store import DebateSnapshot, DebateStore
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now
 from storage.sqlite import SqliteJournal
 from tests.support.paths import ROOT

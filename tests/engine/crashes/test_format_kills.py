@@ -12,7 +12,7 @@ from benchmarks.crashes.kills import KillableServer
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Audited, Observed, RoundClosed, RoundOpened
 from server.debate.rules.decide import pending_calls
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from tests.support.client_calls import call
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]

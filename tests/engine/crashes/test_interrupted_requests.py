@@ -12,7 +12,7 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
-from storage.journal import Journal
+from storage.contract.journal import Journal
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.engines import open_engine

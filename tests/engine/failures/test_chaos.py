@@ -21,7 +21,7 @@ from server.debate.rules.budget import NO_DEADLINE
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import replay
 from server.debate.views.warnings import failure_lines
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.model_calls import ModelCaller
 from server.models.fakes.chaos import FAILURES, Chaos

@@ -12,7 +12,7 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
 from server.engine.database.errors import StorageUnavailableError
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel, build_reply_text

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.stub import Stub
 from server.compose import open_manager
 from server.debate.commands.requests import DebaterInput
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models.providers.litellm import LitellmModel
 from server.settings import Settings
 from tests.support.engines import run_debate

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.journal import ConflictError, KeyTakenError, OpeningKey, StreamSummary
-from storage.postgres.errors import LostError
+from storage.contract.errors import ConflictError, KeyTakenError
+from storage.contract.streams import OpeningKey, StreamSummary
+from storage.postgres.connections.errors import LostError
 from tests.contract.journal_helpers import (
     AT,
     append_entries,

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from storage.journal import ConflictError, OpeningKey
+from storage.contract.errors import ConflictError
+from storage.contract.streams import OpeningKey
 from storage.postgres import PostgresJournal
-from storage.postgres.pool import Session
+from storage.postgres.connections.pool import Session
 from tests.contract.journal_helpers import (
     AT,
     TIMEOUT,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from anyio.lowlevel import checkpoint
 
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 from storage.postgres import PostgresJournal
-from storage.postgres.errors import ReadOnlyError
+from storage.postgres.connections.errors import ReadOnlyError
 from storage.postgres.migrations import require_server
 from tests.contract.journal_helpers import (
     TIMEOUT,

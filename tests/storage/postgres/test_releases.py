@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 from storage.migrations import Migration
 from storage.postgres import PostgresJournal, upgrade
 from storage.postgres.migrations import MIGRATIONS

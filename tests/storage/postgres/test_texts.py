@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.journal import StreamSummary
+from storage.contract.streams import StreamSummary
 from tests.contract.journal_helpers import append_entries, find_streams, open_postgres_journal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]

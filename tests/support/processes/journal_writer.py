@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import sys
 
-from storage.journal import ConflictError
+from storage.contract.errors import ConflictError
 from storage.sqlite import SqliteJournal
 
 

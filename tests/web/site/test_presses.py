@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from server.debate.commands.intervene import InterventionRequest
-from server.engine.database.store import DebateSnapshot
+from server.engine.database.snapshots import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.routes import read_body
 from tests.support.engines import open_engine, run_debate, start_debate

@@ -5,151 +5,25 @@ A journal stores JSON entries and one summary a stream, uninterpreted. `tests/co
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from storage import LOCAL_OWNER
-from storage.cache import Cache
-from storage.deletion import Deletion, Tombstone
-from storage.ledger import Ledger, LedgerRow
-from storage.outbox import Outbox
-from storage.similarity import Similarity
-from storage.tokens import TokenStore
-
-
-class StorageError(Exception):
-    """The database cannot be used: locked, full, read-only, damaged, or of a newer release."""
-
-
-class StorageLostError(StorageError):
-    """The database that was opened is gone, or another one is in its place. Nothing was written to it.
-
-    It is raised until the old database is back or `Journal.reopen` is called.
-    """
-
-
-class ConflictError(Exception):
-    """The next entry of this stream exists already."""
-
-
-class DivergenceError(ConflictError):
-    """A stream differs from the one to restore. `seq` is the first different entry."""
-
-    def __init__(self, stream: str, seq: int) -> None:
-        super().__init__(f"entry {seq} of {stream} is different in this database")
-        self.stream = stream
-        self.seq = seq
-
-
-class KeyTakenError(ConflictError):
-    """A stream was opened under this key. `stream` is its name."""
-
-    def __init__(self, stream: str) -> None:
-        super().__init__(f"{stream} was opened under this key")
-        self.stream = stream
-
-
-class DamagedStreamError(StorageError):
-    """A stream was changed after it was written. `seq` is the first wrong entry."""
-
-    def __init__(self, stream: str, seq: int, reason: str) -> None:
-        super().__init__(f"entry {seq} of {stream} {reason}")
-        self.stream = stream
-        self.seq = seq
-        self.reason = reason
-
-
-class DeletedStreamError(StorageError):
-    """A stream was deleted."""
-
-    def __init__(self, tombstone: Tombstone) -> None:
-        super().__init__(f"{tombstone.stream} was deleted")
-        self.tombstone = tombstone
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    seq: int  # from 1, without gaps
-    at: str  # UTC, ISO 8601 with milliseconds, "Z"
-    actor: str  # who caused it
-    body: Mapping[str, Any]  # JSON
-    hash: str  # hexadecimal SHA-256 of the chain up to this entry
-    restored: bool = field(
-        default=False, compare=False
-    )  # it was written by `restore`, and happened elsewhere
-
-
-class Amount(NamedTuple):
-    """Requests to models, and what they cost in US dollars."""
-
-    requests: int = 0
-    cost: Decimal = Decimal(0)
-
-    def plus(self, other: "Amount") -> "Amount":
-        return Amount(self.requests + other.requests, self.cost + other.cost)
-
-
-class Spending(NamedTuple):
-    spent: Amount = Amount()
-    reserved: Amount = Amount()  # for requests that are on their way
-
-
-class StreamHead(NamedTuple):
-    """The last entry of a stream, and whose stream it is; (0, "", "") for an unknown or deleted one."""
-
-    seq: int = 0
-    hash: str = ""
-    owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSummary:
-    """The data of a stream for lists, searches and sums. An append replaces all of it but the words, or none."""
-
-    title: str
-    status: str
-    details: Mapping[str, Any]  # JSON, returned unchanged
-    search_text: str = ""  # words for the search, in addition to those it has: none is ever taken out
-    spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
-    is_final: bool = False  # no later append changes the status
-    judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
-    owner: str = LOCAL_OWNER  # whose stream it becomes with its first entries, for ever
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """What the holder of a stream's lease may still spend on requests that are on their way."""
-
-    holder: str
-    amount: Amount
-
-
-@dataclass(frozen=True, slots=True)
-class StreamListing:
-    stream: str
-    number: int  # streams in order of creation, from 1; the cursor for paging
-    title: str
-    status: str
-    details: Mapping[str, Any]
-    opened_at: str
-    changed_at: str
-
-
-@dataclass(frozen=True, slots=True)
-class OpeningKey:
-    """What a stream is opened for, so that a repeated request finds the stream of the first.
-
-    The key belongs to a stream opened at `since` (ISO 8601) or later, or leased at `now`.
-    """
-
-    name: str
-    since: str
-    now: float | None = None
-
-
-Seal = Callable[[str, int, bytes], str]
-"""What is kept beside the head of a stream, made from its name, the number of the last entry and its hash."""
+from storage.contract.cache import Cache
+from storage.contract.deletion import Deletion
+from storage.contract.ledger import Ledger
+from storage.contract.outbox import Outbox
+from storage.contract.similarity import Similarity
+from storage.contract.streams import (
+    Amount,
+    Entry,
+    OpeningKey,
+    Reservation,
+    Seal,
+    Spending,
+    StreamHead,
+    StreamListing,
+    StreamSummary,
+)
+from storage.contract.tokens import TokenStore
 
 
 class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):

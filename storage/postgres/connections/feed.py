@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from storage.journal import StorageError
-from storage.postgres.pool import Database, encode_text
+from storage.contract.errors import StorageError
+from storage.postgres.connections.pool import Database, encode_text
 
 CHANNEL = "counterpoint"
 MAX_PAYLOAD = 7_000  # bytes; PostgreSQL takes less than 8,000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from storage.journal import StorageError, StorageLostError
+from storage.contract.errors import StorageError, StorageLostError
 
 LOG_SUFFIX = "-wal"
 INDEX_SUFFIX = "-shm"

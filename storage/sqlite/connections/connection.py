@@ -14,7 +14,7 @@ from urllib.parse import quote
 import aiosqlite
 import anyio
 
-from storage.journal import StorageError, StorageLostError
+from storage.contract.errors import StorageError, StorageLostError
 
 MIN_SQLITE_VERSION = (3, 37, 0)
 """The first version with STRICT tables."""

@@ -2,12 +2,10 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from storage import LOCAL_OWNER
-
-if TYPE_CHECKING:
-    from storage.journal import StreamSummary
+from storage.contract import LOCAL_OWNER
+from storage.contract.streams import StreamSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Deletion(Protocol):
         *,
         at: str,
         actor: str,
-        summary: "StreamSummary | None" = None,
+        summary: StreamSummary | None = None,
         version: int | None = None,
         keep: Collection[str] = (),
         keep_judgments: bool = False,
@@ -55,7 +53,7 @@ class Deletion(Protocol):
     async def find_deleted_streams(self) -> list[str]:
         """The streams that were deleted, those first that went first."""
 
-    async def restore_tombstone(self, tombstone: Tombstone, summary: "StreamSummary") -> bool:
+    async def restore_tombstone(self, tombstone: Tombstone, summary: StreamSummary) -> bool:
         """Write a tombstone from another database, with the sums and the judgments of a summary.
 
         Returns whether it was written: not where the stream is known, deleted or not.

@@ -12,8 +12,8 @@ import anyio
 import asyncpg
 
 from storage.addresses import find_name
-from storage.journal import StorageError
-from storage.postgres.errors import LostError, describe, is_repeatable, translate_error
+from storage.contract.errors import StorageError
+from storage.postgres.connections.errors import LostError, describe, is_repeatable, translate_error
 
 MAX_CONNECTIONS = 6  # of a process
 RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats

@@ -10,9 +10,20 @@ from urllib.parse import quote
 
 import anyio
 
-from storage.journal import StorageError, StorageLostError
-from storage.sqlite.connection import CheckFile, Connection, DamagedError, Outage, translate_errors
-from storage.sqlite.database_file import DatabaseFile, ensure_file_exists, has_log, is_on_read_only_media
+from storage.contract.errors import StorageError, StorageLostError
+from storage.sqlite.connections.connection import (
+    CheckFile,
+    Connection,
+    DamagedError,
+    Outage,
+    translate_errors,
+)
+from storage.sqlite.connections.database_file import (
+    DatabaseFile,
+    ensure_file_exists,
+    has_log,
+    is_on_read_only_media,
+)
 
 IN_MEMORY = ":memory:"
 CHECKPOINT_RETRY_DELAYS = (0.01, 0.02, 0.05, 0.1, 0.2)

@@ -1,6 +1,6 @@
 """Errors of PostgreSQL and of the way to it, as texts that a user can act on. None of them holds a password."""
 
-from storage.journal import StorageError
+from storage.contract.errors import StorageError
 
 
 class LostError(StorageError):

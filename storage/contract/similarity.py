@@ -1,0 +1,23 @@
+"""The part of the storage contract that is about streams with words in common."""
+
+from typing import NamedTuple, Protocol
+
+from storage.contract.streams import StreamListing
+
+
+class SimilarStream(NamedTuple):
+    """A stream that has words in common with a text. `share`: of the weight of the text's words, 0 to 1."""
+
+    listing: StreamListing
+    share: float
+
+
+class Similarity(Protocol):
+    async def find_similar(
+        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
+    ) -> list[SimilarStream]:
+        """Streams that keep this status and share words with a text, most similar first; of two alike the newer one.
+
+        Any text is valid. A word counts the more the fewer streams of the owner have it, as in BM25, and most in a
+        title; one that a thousand have does not count. Every kind of database finds the same in the same order.
+        """

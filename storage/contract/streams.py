@@ -1,0 +1,93 @@
+"""Streams and their entries as values: what is written, listed and summed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from storage.contract import LOCAL_OWNER
+from storage.contract.ledger import LedgerRow
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    seq: int  # from 1, without gaps
+    at: str  # UTC, ISO 8601 with milliseconds, "Z"
+    actor: str  # who caused it
+    body: Mapping[str, Any]  # JSON
+    hash: str  # hexadecimal SHA-256 of the chain up to this entry
+    restored: bool = field(
+        default=False, compare=False
+    )  # it was written by `restore`, and happened elsewhere
+
+
+class Amount(NamedTuple):
+    """Requests to models, and what they cost in US dollars."""
+
+    requests: int = 0
+    cost: Decimal = Decimal(0)
+
+    def plus(self, other: "Amount") -> "Amount":
+        return Amount(self.requests + other.requests, self.cost + other.cost)
+
+
+class Spending(NamedTuple):
+    spent: Amount = Amount()
+    reserved: Amount = Amount()  # for requests that are on their way
+
+
+class StreamHead(NamedTuple):
+    """The last entry of a stream, and whose stream it is; (0, "", "") for an unknown or deleted one."""
+
+    seq: int = 0
+    hash: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSummary:
+    """The data of a stream for lists, searches and sums. An append replaces all of it but the words, or none."""
+
+    title: str
+    status: str
+    details: Mapping[str, Any]  # JSON, returned unchanged
+    search_text: str = ""  # words for the search, in addition to those it has: none is ever taken out
+    spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
+    is_final: bool = False  # no later append changes the status
+    judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
+    owner: str = LOCAL_OWNER  # whose stream it becomes with its first entries, for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What the holder of a stream's lease may still spend on requests that are on their way."""
+
+    holder: str
+    amount: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class StreamListing:
+    stream: str
+    number: int  # streams in order of creation, from 1; the cursor for paging
+    title: str
+    status: str
+    details: Mapping[str, Any]
+    opened_at: str
+    changed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningKey:
+    """What a stream is opened for, so that a repeated request finds the stream of the first.
+
+    The key belongs to a stream opened at `since` (ISO 8601) or later, or leased at `now`.
+    """
+
+    name: str
+    since: str
+    now: float | None = None
+
+
+Seal = Callable[[str, int, bytes], str]
+"""What is kept beside the head of a stream, made from its name, the number of the last entry and its hash."""
