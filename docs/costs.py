@@ -5,7 +5,7 @@ from decimal import Decimal
 from importlib.metadata import version
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.effort import Estimate, estimate
+from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.state import Debate

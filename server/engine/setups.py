@@ -8,7 +8,8 @@ from functools import partial
 from anyio import to_thread
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.open import add_prompt_functions, add_windows
+from server.debate.commands.setup.documents import add_windows
+from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.commands.setup.team import list_candidates, list_models
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened

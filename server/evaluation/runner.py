@@ -8,7 +8,7 @@ from decimal import Decimal
 import anyio
 
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.commands.setup.effort import Estimate, estimate
+from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import AWAITED, Limits, Price, check_prices_known
 from server.debate.facts.errors import InvalidRequestError, require

@@ -12,7 +12,7 @@ from server.cli.live.cards import Deck
 from server.cli.live.events import print_event, print_setup
 from server.cli.live.region import Region
 from server.cli.terminal import Terminal
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.events import Balloted, Judged, Recorded, Spoke
 from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count

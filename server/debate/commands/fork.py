@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from server.debate.commands.requests import ChangesInput, JudgesInput
+from server.debate.commands.setup.debaters import find_same_stance
+from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.commands.setup.open import build_breakpoints, build_documents, check_breakpoints
-from server.debate.commands.setup.positions import find_same_stance
+from server.debate.commands.setup.open import build_breakpoints, check_breakpoints
 from server.debate.facts import config, events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped

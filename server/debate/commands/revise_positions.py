@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from server.debate.commands.intervene import Intervention
-from server.debate.commands.setup.positions import find_same_stance
+from server.debate.commands.setup.debaters import find_same_stance
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.interventions import PositionsRevised, StanceRevised
 from server.debate.facts.labels import label_debaters

@@ -9,20 +9,18 @@ from pydantic import BaseModel, ValidationError
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands import requests
+from server.debate.commands.setup.ballots import add_meter, check_challenges
+from server.debate.commands.setup.debaters import MAX_DEBATERS, NO_FRAMER, check_debaters
+from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.effort import list_levels
 from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
-from server.debate.commands.setup.officers import add_meter, check_challenges
-from server.debate.commands.setup.open import (
+from server.debate.commands.setup.open import add_prompt_functions, build_breakpoints, check_setup
+from server.debate.commands.setup.phases import (
     MAX_BLOCK_ROUNDS,
-    MAX_DEBATERS,
-    add_prompt_functions,
-    build_breakpoints,
-    build_documents,
-    check_debaters,
-    check_setup,
+    add_last_phases,
+    check_phase_sequence,
+    may_have_messages,
 )
-from server.debate.commands.setup.phases import add_last_phases, check_phase_sequence, may_have_messages
-from server.debate.commands.setup.positions import NO_FRAMER
 from server.debate.commands.setup.team import MOST_JUDGES, list_candidates
 from server.debate.commands.setup.voting import check_voting
 from server.debate.documents.digests import find_reader_problem

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.commands.setup.positions import describe_framing_problem
+from server.debate.commands.setup.debaters import describe_framing_problem
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.config import WRITTEN, AnySeatKind, Debater, seat_kind

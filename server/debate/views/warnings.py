@@ -5,9 +5,9 @@ from collections import Counter
 from itertools import chain
 
 from server.debate.arguments.extraction import list_unread_rounds
-from server.debate.commands.setup.effort import plan_waves
+from server.debate.commands.setup.debaters import describe_framing_problem
+from server.debate.commands.setup.estimate import plan_waves
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.commands.setup.positions import describe_framing_problem
 from server.debate.documents.evidence import describe_lost_quotes
 from server.debate.documents.reading import describe_reading, list_reading_cautions
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost

@@ -9,7 +9,7 @@ from decimal import Decimal
 import anyio
 from mcp.types import ElicitRequestFormParams, ElicitResult
 
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened
 from server.debate.facts.state import Debate

@@ -19,7 +19,7 @@ from server.debate.ballots.samples import (
     find_plurality,
     pool_samples,
 )
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.submit import build_submission
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.config import CALLER

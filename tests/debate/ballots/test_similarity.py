@@ -14,7 +14,7 @@ from server.debate.ballots.similarity import (
     find_numbers,
     list_round_ballots,
 )
-from server.debate.commands.setup.officers import add_meter
+from server.debate.commands.setup.ballots import add_meter
 from server.debate.facts.answers import Measured, build_embedding_key
 from server.debate.facts.beliefs import Converged
 from server.debate.facts.errors import InvalidRequestError

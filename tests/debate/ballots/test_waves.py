@@ -6,7 +6,7 @@ import pytest
 
 from server.debate.ballots.waves import BLIND_BALLOT
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError

@@ -5,14 +5,8 @@ from typing import Any
 import pytest
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.effort import (
-    PRESETS,
-    apply_effort,
-    describe_effort,
-    describe_more,
-    estimate,
-    estimate_levels,
-)
+from server.debate.commands.setup.effort import PRESETS, apply_effort, describe_effort, describe_more
+from server.debate.commands.setup.estimate import estimate, estimate_levels
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import LedgerExtract, Price, Standing

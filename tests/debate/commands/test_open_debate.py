@@ -5,8 +5,9 @@ import pytest
 from pydantic import ValidationError
 
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
+from server.debate.commands.setup.documents import MAX_TOTAL_DOCUMENT_LENGTH
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.commands.setup.open import MAX_QUESTION_LENGTH, MAX_TOTAL_DOCUMENT_LENGTH, open_debate
+from server.debate.commands.setup.open import MAX_QUESTION_LENGTH, open_debate
 from server.debate.facts.config import Challenges, Debater, Document, Effort, JudgePanel, Price
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Opened

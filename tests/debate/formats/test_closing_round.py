@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import is_talk_over
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import find_setup_warnings

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import Price

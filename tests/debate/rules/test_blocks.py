@@ -8,7 +8,7 @@ import pytest
 from server.debate.ballots.waves import is_talk_over
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.commands.setup.effort import estimate
+from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError

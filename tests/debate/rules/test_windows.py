@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.commands.setup.open import add_windows
+from server.debate.commands.setup.documents import add_windows
 from server.debate.facts.config import Window
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Usage

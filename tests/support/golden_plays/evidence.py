@@ -1,6 +1,6 @@
 """Debates whose words are examined: by an observer, and against a document that was digested."""
 
-from server.debate.commands.setup.open import add_windows
+from server.debate.commands.setup.documents import add_windows
 from server.debate.facts.config import Window
 from server.debate.facts.events import Event
 from server.debate.rules.decide import Call

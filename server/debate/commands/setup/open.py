@@ -1,75 +1,43 @@
 """Turns a request into the setup of a debate, or refuses it with an error that says what to change."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from server.debate.commands import requests
-from server.debate.commands.requests import DebateRequest, DebaterInput, DocumentInput, OptionsInput
-from server.debate.commands.setup.effort import (
-    PRESETS,
-    apply_effort,
-    build_effort,
-    list_levels,
-    mix_families,
-    rank_judges,
-)
-from server.debate.commands.setup.escalation import build_escalation, check_escalation
-from server.debate.commands.setup.formats import FORMATS, PHASES, Format
-from server.debate.commands.setup.officers import (
-    add_challenges,
-    add_meter,
-    build_moderator,
-    build_officer,
-    build_readers,
-    plan_digests,
-)
-from server.debate.commands.setup.phases import (
-    add_closing_round,
-    add_last_phases,
-    asks_for_ballots,
-    build_custom_phases,
-)
-from server.debate.commands.setup.positions import build_framing, find_same_stance
+from server.debate.commands.requests import DebateRequest, OptionsInput
+from server.debate.commands.setup.ballots import add_challenges, add_meter, asks_for_ballots
+from server.debate.commands.setup.debaters import build_debaters, build_framing
+from server.debate.commands.setup.documents import build_documents
+from server.debate.commands.setup.effort import PRESETS, apply_effort, build_effort, list_levels, mix_families
+from server.debate.commands.setup.formats import FORMATS, Format
+from server.debate.commands.setup.judges import MIRROR_MODES, build_panel, check_escalation, rank_judges
+from server.debate.commands.setup.officers import build_moderator, build_officer, build_readers
+from server.debate.commands.setup.phases import add_last_phases, build_phases, compute_max_rounds
 from server.debate.commands.setup.team import add_team, order_models
 from server.debate.commands.setup.voting import add_voting
 from server.debate.facts.config import (
     FRAMER,
     WRITTEN,
     Breakpoint,
-    Debater,
-    Document,
     EffortLevel,
-    JudgePanel,
-    Moderator,
     Officer,
     Phase,
     Price,
-    Window,
     check_prices_known,
-    count_passes,
-    seat_kind,
 )
 from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.labels import label_debaters
-from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.state import Debate
 from server.debate.facts.team import Team
-from server.debate.facts.text import clean
-from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall, pays_for_all
 from server.debate.rules.schedule import find_voters
 from server.debate.rules.seats import find_models, find_seat_prompt, seat_models
-from server.debate.rules.windows import find_misfits
 from server.debate.schemas.output_schema import check_schema
 
 MAX_QUESTION_LENGTH = 10_000
-MAX_TOTAL_DOCUMENT_LENGTH = 3_000_000
-MIN_DEBATERS, MAX_DEBATERS = 2, 26  # positions are lettered A to Z
-MAX_BLOCK_ROUNDS = 20  # of talk, where phases are repeated
 
 
 def open_debate(
@@ -153,7 +121,7 @@ def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level:
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
         skip_if_agreed=options.skip_if_agreed,
-        **build_escalation(options.mirror),
+        mirror=MIRROR_MODES[options.mirror],
         effort=build_effort(request, level, (*used, *models)),
         stop=options.stop or "off",
         counting="" if options.phases else row.counting,
@@ -262,138 +230,3 @@ def add_prices(setup: Opened, find_price: Callable[[str], Price] | None) -> Open
         priced = tuple(find_price(price.model) for price in effort.models)
         effort = effort.model_copy(update={"models": priced})
     return setup.model_copy(update={"prices": prices, "effort": effort})
-
-
-def add_windows(setup: Opened, windows: Sequence[Window]) -> Opened:
-    """The setup with the windows of its models, as far as known.
-
-    Raises:
-        InvalidRequestError: the first prompts do not fit a seat's model, and are not to be sent all the same.
-    """
-    setup = setup.model_copy(update={"windows": tuple(windows)})
-    if setup.on_window == "refuse" and not setup.reader and not setup.forked_at_round and find_misfits(setup):
-        setup = plan_digests(setup)
-    misfits = "; ".join(find_misfits(setup)) if setup.on_window == "refuse" else ""
-    advice = (
-        "Choose models with a larger window, pass only the parts of the documents that matter, or send it all the "
-        "same with options.on_window=warn. A window that is larger in truth belongs in the setting `windows`."
-    )
-    require(not misfits, f"Question and documents are too long: {misfits}. {advice}")
-    return setup
-
-
-def build_documents(
-    added: Sequence[DocumentInput], existing: Sequence[Document] = (), after_round: int = 0
-) -> tuple[Document, ...]:
-    """Return `existing` and those added after a round; InvalidRequestError where they are too long together."""
-    documents = (
-        *existing,
-        *(Document(**document.model_dump(), after_round=after_round) for document in added),
-    )
-    total = sum(len(document.text) for document in documents)
-    require_length(
-        "The documents together have", total, MAX_TOTAL_DOCUMENT_LENGTH, "Pass the parts that matter."
-    )
-    return documents
-
-
-def build_debaters(
-    requested: Sequence[DebaterInput], row: Format, models: Sequence[str], *, same_stance: bool
-) -> tuple[Debater, ...]:
-    requested = requested or [DebaterInput(name=name, stance=stance) for name, stance in row.default_debaters]
-    check_debaters(requested, row)
-    problem = "" if same_stance else find_same_stance((row.name, row.stance) for row in requested)
-    advice = "Give each a position of its own, or pass options.same_stance=true if it is meant."
-    require(not problem, f"{problem} {advice}")
-    debaters = []
-    for index, debater in enumerate(requested):
-        name, model = debater.name.strip(), debater.model or models[index % len(models)]
-        changes: dict[str, str] = {"name": name, "model": model}
-        if not debater.stance:
-            changes |= {"stance": debater.role or name, "role": ""}
-        debaters.append(Debater(**debater.model_dump() | changes))
-    return tuple(debaters)
-
-
-def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
-    """Check the number, the names and the positions of debaters.
-
-    Raises:
-        InvalidRequestError: one of them is wrong; the text names the debater.
-    """
-    allowed = f"A debate has {MIN_DEBATERS} to {MAX_DEBATERS} debaters, not {len(debaters)}."
-    require(MIN_DEBATERS <= len(debaters) <= MAX_DEBATERS, f"{allowed} Leave `debaters` out for two.")
-    kind = "stance" if row.requires_stances else "role"
-    for debater in debaters:
-        name = normalize_name(debater.name)
-        refusal = f"A debater cannot be called {debater.name!r}"
-        require(
-            name
-            and debater.name.isprintable()
-            and disarm_markup(clean(debater.name)) == debater.name.strip(),
-            f"{refusal}: use one line with letters or digits, no link and no mark-up.",
-        )
-        require(seat_kind(name) == "debaters", f"{refusal}: another seat has this name.")
-        role = "" if row.requires_stances else clean(debater.role) or clean(debater.system_prompt)
-        position = clean(debater.stance) or role
-        require(
-            position,
-            f"{debater.name} has no {kind}: pass {{name, {kind}}}, and say in `{kind}` what it speaks for.",
-        )
-    names = Counter(normalize_name(debater.name) for debater in debaters)
-    repeated = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
-    require(not repeated, f"Names must be unique, and {repeated} are the same. Rename all but one.")
-
-
-def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None) -> tuple[Phase, ...]:
-    """The phases as requested, or the format's."""
-    opens = moderator is not None and moderator.opens
-    order = "moderated" if opens else options.speaking
-    if options.phases:
-        phases = build_custom_phases(options.phases, order)
-    else:
-        changes = {"order": order} if order else {}
-        phases = tuple(
-            phase.model_copy(update=changes) if phase.is_talk and phase.wants == "argument" else phase
-            for phase in row.phases
-        )
-    moderated = any(phase.order == "moderated" for phase in phases)
-    require(opens or not moderated, "A phase with order=moderated needs options.moderator with opens=true.")
-    needs_moderator = any(phase.block and phase.block.until == "moderator" for phase in phases)
-    problem = "A block with until=moderator needs options.moderator."
-    require(moderator or not needs_moderator, problem)
-    problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
-    require(moderated or not opens, problem)
-    phases = add_closing_round(phases) if options.closing_round else phases
-    has_schema = options.output_schema is not None
-    if options.synthesizer is False:
-        require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
-        phases = tuple(phase for phase in phases if phase.participants != "synthesizer")
-    elif options.synthesizer is not None or has_schema:
-        has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
-        phases = phases if has_deliverable else (*phases, PHASES["deliverable"])
-    return phases
-
-
-def build_panel(judges: requests.JudgesInput, phases: Sequence[Phase], models: Sequence[str]) -> JudgePanel:
-    """The judges as requested; one, where their number is left to the effort."""
-    pool = judges.models or models
-    has_judges = any(phase.participants == "judges" for phase in phases)
-    count = (judges.count or len(judges.models) or 1) if has_judges else 0
-    models = [pool[index % len(pool)] for index in range(count)]
-    return JudgePanel(**judges.model_dump(exclude={"count"}) | {"models": models})
-
-
-def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phases: Sequence[Phase]) -> int:
-    """Return the number of rounds of talk: as requested, else as many as the turns or the phases need."""
-    counts_turns = bool(row.default_turns)
-    rounds = requested or (counts_turns and options.limits.max_turns) or row.default_rounds
-    if options.phases and not requested:
-        talk = [phase for phase in phases if phase.is_talk and not phase.closes_talk]
-        rounds = sum(count_passes(phases, phase) for phase in talk) + any(phase.repeats for phase in talk)
-    has_block = any(phase.block for phase in phases)
-    maximum = max(row.max_allowed_rounds, len(options.phases), MAX_BLOCK_ROUNDS * has_block)
-    name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
-    allowed = f"1 to {maximum}, or 0 for its default of {row.default_rounds}"
-    require(0 <= rounds <= maximum, f"{name}={rounds} is out of range for {row.name}: {allowed}.")
-    return rounds

@@ -1,10 +1,10 @@
-"""Custom phases: the phases that a caller lists, checked. Errors name the phase."""
+"""The phases of a debate, those of its format or of the caller, and its number of rounds. Errors name the phase."""
 
 from collections.abc import Sequence
 
 from server.debate.commands.requests import OptionsInput, PhaseInput
-from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, PHASES, choose_unique_name
-from server.debate.facts.config import Block, Order, Phase, find_block
+from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, PHASES, Format, choose_unique_name
+from server.debate.facts.config import Block, Moderator, Order, Phase, count_passes, find_block
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.text import clean_line
@@ -83,13 +83,6 @@ def add_closing_round(phases: Sequence[Phase]) -> tuple[Phase, ...]:
     return (*phases[:after], PHASES["closing"].model_copy(update=changes), *phases[after:])
 
 
-def asks_for_ballots(options: OptionsInput) -> bool:
-    """Whether a request says something about ballots, or wants what needs them."""
-    is_needed = options.skip_if_agreed or options.stop == "on" or options.challenges == "challenge"
-    is_needed = is_needed or any(phase.until == "convergence" for phase in options.phases)
-    return bool(options.ballots) or is_needed
-
-
 def add_last_phases(phases: Sequence[Phase], *, has_ballots: bool, has_baseline: bool) -> tuple[Phase, ...]:
     """The phases with one for the last private ballots, unless another comes after the talk, and with the baseline.
 
@@ -153,3 +146,51 @@ def check_phase_sequence(phases: Sequence[Phase]) -> None:
         for later in phases[indexes[0] + 1 :] if indexes else ():
             problem = f"{locations[indexes[0]]}: {later.name} comes after it, and only the deliverable can."
             require(later.participants == "synthesizer", f"{problem} Move {name} to the end.")
+
+
+MAX_BLOCK_ROUNDS = 20  # of talk, where phases are repeated
+
+
+def build_phases(options: OptionsInput, row: Format, moderator: Moderator | None) -> tuple[Phase, ...]:
+    """The phases as requested, or the format's."""
+    opens = moderator is not None and moderator.opens
+    order = "moderated" if opens else options.speaking
+    if options.phases:
+        phases = build_custom_phases(options.phases, order)
+    else:
+        changes = {"order": order} if order else {}
+        phases = tuple(
+            phase.model_copy(update=changes) if phase.is_talk and phase.wants == "argument" else phase
+            for phase in row.phases
+        )
+    moderated = any(phase.order == "moderated" for phase in phases)
+    require(opens or not moderated, "A phase with order=moderated needs options.moderator with opens=true.")
+    needs_moderator = any(phase.block and phase.block.until == "moderator" for phase in phases)
+    problem = "A block with until=moderator needs options.moderator."
+    require(moderator or not needs_moderator, problem)
+    problem = "options.moderator opens rounds, and every phase has another `order`: leave one out."
+    require(moderated or not opens, problem)
+    phases = add_closing_round(phases) if options.closing_round else phases
+    has_schema = options.output_schema is not None
+    if options.synthesizer is False:
+        require(not has_schema, "options.output_schema needs the synthesizer, which is off: leave one out.")
+        phases = tuple(phase for phase in phases if phase.participants != "synthesizer")
+    elif options.synthesizer is not None or has_schema:
+        has_deliverable = any(phase.participants == "synthesizer" for phase in phases)
+        phases = phases if has_deliverable else (*phases, PHASES["deliverable"])
+    return phases
+
+
+def compute_max_rounds(requested: int, row: Format, options: OptionsInput, phases: Sequence[Phase]) -> int:
+    """Return the number of rounds of talk: as requested, else as many as the turns or the phases need."""
+    counts_turns = bool(row.default_turns)
+    rounds = requested or (counts_turns and options.limits.max_turns) or row.default_rounds
+    if options.phases and not requested:
+        talk = [phase for phase in phases if phase.is_talk and not phase.closes_talk]
+        rounds = sum(count_passes(phases, phase) for phase in talk) + any(phase.repeats for phase in talk)
+    has_block = any(phase.block for phase in phases)
+    maximum = max(row.max_allowed_rounds, len(options.phases), MAX_BLOCK_ROUNDS * has_block)
+    name = "options.limits.max_turns" if counts_turns and not requested else "max_rounds"
+    allowed = f"1 to {maximum}, or 0 for its default of {row.default_rounds}"
+    require(0 <= rounds <= maximum, f"{name}={rounds} is out of range for {row.name}: {allowed}.")
+    return rounds

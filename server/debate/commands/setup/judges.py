@@ -1,0 +1,55 @@
+"""The judges of a debate, and those asked beyond it: judges in reserve, and the judges of its mirror."""
+
+from collections.abc import Iterable, Sequence
+
+from server.debate.commands import requests
+from server.debate.facts.config import AWAITED, EMBEDDED, WRITTEN, JudgePanel, MirrorMode, Phase
+from server.debate.facts.errors import require
+from server.debate.facts.events import Opened
+from server.debate.rules.schedule import verdict_source
+from server.debate.votes.families import family
+
+MIRROR_MODES: dict[bool | str, MirrorMode] = {False: "off", True: "on", "if_contested": "if_contested"}
+"""How a debate records `options.mirror`."""
+
+
+def check_escalation(setup: Opened) -> None:
+    """Raises InvalidRequestError for a mirror or judges in reserve where no judges decide, or nobody could be asked."""
+    reserve, has_judges = setup.judges.reserve, verdict_source(setup) == "judges"
+    problem = (
+        f"options.{{}} needs judges who decide, and {setup.format} has none with these phases: leave it out."
+    )
+    require(has_judges or setup.mirror == "off", problem.format("mirror"))
+    require(has_judges or not reserve, problem.format("judges.reserve"))
+    writing = [debater.name for debater in setup.debaters if debater.model in AWAITED]
+    writing += ["a judge"] * (not AWAITED.isdisjoint(setup.judges.models))
+    problem = (
+        f"options.mirror: the server holds the mirror by itself, and can ask nobody for {', '.join(writing)}."
+    )
+    require(not writing or setup.mirror == "off", f"{problem} Give models to those seats, or leave it out.")
+    known = {*setup.judges.models, *WRITTEN}
+    problem = "options.judges.reserve: each model once, none that judges already, and not the caller."
+    require(len({*reserve} - known) == len(reserve), problem)
+
+
+def build_panel(judges: requests.JudgesInput, phases: Sequence[Phase], models: Sequence[str]) -> JudgePanel:
+    """The judges as requested; one, where their number is left to the effort."""
+    pool = judges.models or models
+    has_judges = any(phase.participants == "judges" for phase in phases)
+    count = (judges.count or len(judges.models) or 1) if has_judges else 0
+    models = [pool[index % len(pool)] for index in range(count)]
+    return JudgePanel(**judges.model_dump(exclude={"count"}) | {"models": models})
+
+
+def rank_judges(models: Iterable[str], debating: Iterable[str]) -> list[str]:
+    """Models that may judge, each once: those of other families than the debaters' first, the debaters' own last.
+
+    The embedded model, which is too small, and the caller judge where nobody else can, and then alone.
+    """
+    models, debating = [*models], [*debating]
+    free = [model for model in models if model not in debating]
+    named = dict.fromkeys((*free, *reversed(models), *debating))
+    families = {*map(family, debating)}
+    able = [model for model in named if model not in (*WRITTEN, EMBEDDED)]
+    able.sort(key=lambda model: (model in debating, family(model) in families))
+    return able or [*named][:1]
