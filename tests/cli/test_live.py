@@ -136,17 +136,22 @@ def test_n_writes_a_note_that_everybody_reads(database: str, cli: Cli) -> None:
     assert [(row["action"], row["text"]) for row in log] == [("inject", "qc mind the cöst")]
 
 
-def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli) -> None:
+@pytest.mark.parametrize("is_quick", [False, True], ids=["one-by-one", "before-the-first-is-read"])
+def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli, is_quick: bool) -> None:
     turns = ("--format", "verdict", "--rounds", "9")
     with open_terminal(*STARTED, "scripted?delay=0.5", *turns, database=database) as program:
-        program.wait_for("1 of 20", "q leave it running")
-        program.send("c")
-        program.wait_for("c again concludes")
-        program.send("x")
-        program.wait_for("q leave it running")
-        program.send("c")
-        program.wait_for("c again concludes")
-        program.send("c")
+        program.wait_for("[argumentation", "q leave it running")
+        for other in ("x", "xy"):  # a key, and a paste
+            program.send("c")
+            program.wait_for("c again concludes")
+            program.send(other)
+            program.wait_until_gone("c again concludes")
+        if is_quick:
+            program.send("cc")
+        else:
+            program.send("c")
+            program.wait_for("c again concludes")
+            program.send("c")
         program.wait_for("Turns in flight are kept")
         assert program.wait() == 0
         debate_id = find_id(program)

@@ -128,7 +128,7 @@ class Slow:
     """A model that does not say how long it took."""
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
-        await anyio.sleep(0.01)
+        await anyio.sleep(0.01)  # time itself is what is measured here
         if on_text:
             on_text("…")
         return Reply(build_reply_text(request), Usage(model="slow", cost_usd="0"))

@@ -27,7 +27,7 @@ from tests.support.polling import wait_before_next_poll
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3")]
 
 CUTTING_SECONDS = 1.2
-"""In which streams would be cut that are cut when draining ends: that none is can only be waited for."""
+"""In which streams would be cut that are cut when draining ends. A cut that does not come is no event to wait for."""
 
 
 @pytest.fixture
@@ -169,6 +169,12 @@ async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
 ) -> None:
     """Those too whose answers take a while: here the database is busy until the server has been ending for a second."""
     gate, database, answers = Gate(), tmp_path / "a.db", Counter[tuple[str, str]]()
+    arrived = Counter[str]()
+
+    async def count(ctx: Any, call_next: Any) -> Any:
+        arrived[ctx.method] += 1
+        return await call_next(ctx)
+
     served = serve_http(
         str(database), models={"held": gate.model}, default="held", is_stateless=is_stateless, drain_seconds=0
     )
@@ -186,6 +192,7 @@ async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
         stepped = await call(client, "start_debate", question="Step by step?")
         one, other = ran["debate_id"], stepped["debate_id"]
         waits, writes = anyio.Event(), anyio.Event()
+        running.server.service.mcp.middleware.append(count)
         for number in range(4):
             wait = partial(ask, running, waits)
             tasks.start_soon(partial(wait, "waits", "get_verdict", debate_id=one, wait_seconds=60))
@@ -201,7 +208,9 @@ async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
         with closing(sqlite3.connect(database, isolation_level=None)) as busy:
             busy.execute("BEGIN IMMEDIATE")
             writes.set()
-            await anyio.sleep(0.3)  # all calls have arrived
+            with anyio.fail_after(TIMEOUT):
+                while arrived["tools/call"] < len(opened):
+                    await wait_before_next_poll()
             end(running)
             await anyio.sleep(CUTTING_SECONDS)
             busy.execute("ROLLBACK")

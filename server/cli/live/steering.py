@@ -40,12 +40,18 @@ class Steering:
         self.display.keys = f"{pause}  n note  c conclude  q {self.leaving}"
 
     async def press(self, keys: list[str]) -> None:
-        """One key, held down or not, or what was typed at once. A paste is text: outside of a note it does nothing."""
-        if self.display.note is not None:
-            for key in keys:
+        """Keys that were read at once. One key pressed twice counts twice, however late it is read.
+
+        Different keys at once are a paste, which is text: outside of a note it does nothing.
+        """
+        if self.display.note is None and len(set(keys)) > 1:
+            self.is_sure, self.display.message = False, ""
+            return
+        for key in keys:
+            if self.display.note is not None:
                 await self.edit(key)
-        elif len(set(keys)) == 1:
-            await self.choose(keys[0].lower())
+            elif not self.has_left.is_set():
+                await self.choose(key.lower())
 
     async def choose(self, key: str) -> None:
         was_sure, self.is_sure = self.is_sure, False

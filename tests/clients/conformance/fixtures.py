@@ -8,7 +8,6 @@ import base64
 import json
 from typing import Annotated, Any
 
-import anyio
 from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -136,7 +135,6 @@ def add_behaviours(fixtures: MCPServer) -> None:
         """Report progress."""
         for share in (0, 50, 100):
             await context.report_progress(share, 100, f"Completed step {share} of 100")
-            await anyio.sleep(0.02)
         return "Done."
 
     @fixtures.tool()

@@ -8,12 +8,15 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic
 
 import pyte
 
+from server.cli.live.region import END_UPDATE
+
+DRAWN = END_UPDATE.encode()
 PATIENCE = 5  # seconds without a sign of life
 SIZES = (
     "COLUMNS",
@@ -76,14 +79,23 @@ class TerminalProgram:
 
     def wait_for(self, *texts: str) -> str:
         """The screen when it shows all of these."""
-        until = monotonic() + MOST_PATIENCE
-        is_open, shown = True, self.shown
-        while missing := [text for text in texts if text not in shown]:
-            is_waiting = is_open and monotonic() < min(until, self.heard_at + PATIENCE)
-            assert is_waiting, f"{missing} not in:\n{self.whole}"
+        is_there = self.wait_until(lambda shown: all(text in shown for text in texts))
+        assert is_there, f"{texts} not in:\n{self.whole}"
+        return self.shown
+
+    def wait_until_gone(self, text: str) -> None:
+        """Return when a whole board is shown without this: while it is drawn, parts of it are missing."""
+        is_gone = self.wait_until(lambda shown: self.written.endswith(DRAWN) and text not in shown)
+        assert is_gone, f"{text} still in:\n{self.whole}"
+
+    def wait_until(self, is_met: Callable[[str], bool]) -> bool:
+        """Whether the screen is so, within the time that a program has."""
+        until, is_open = monotonic() + MOST_PATIENCE, True
+        while not is_met(self.shown):
+            if not is_open or monotonic() > min(until, self.heard_at + PATIENCE):
+                return False
             is_open = self.read(0.05)
-            shown = self.shown
-        return shown
+        return True
 
     def wait(self) -> int:
         """Its exit code."""
