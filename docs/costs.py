@@ -8,7 +8,7 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 from server.models.prices import MILLION, PriceTable
 
 MODELS = {

@@ -12,25 +12,26 @@ ROOMS: dict[str, str] = {
     "storage.postgres": "storage storage.contract storage.postgres.connections",
     "storage.sqlite.connections": "storage.contract",
     "storage.sqlite": "storage storage.contract storage.sqlite.connections",
-    "debate.arguments": "debate.facts",
-    "debate.documents": "debate.arguments debate.facts",
-    "debate.votes": "debate.facts",
-    "debate.ballots": "debate.arguments debate.documents debate.facts debate.votes",
-    "debate.rules": "debate.arguments debate.ballots debate.documents debate.facts debate.votes",
+    "debate.state": "debate.facts",
+    "debate.arguments": "debate.facts debate.state",
+    "debate.documents": "debate.arguments debate.facts debate.state",
+    "debate.votes": "debate.facts debate.state",
+    "debate.ballots": "debate.arguments debate.documents debate.facts debate.state debate.votes",
+    "debate.rules": "debate.arguments debate.ballots debate.documents debate.facts debate.state debate.votes",
     "debate.schemas": "debate.facts",
     "settings": "debate.facts redaction storage storage.contract",
     "signing": "debate.facts redaction storage",
     "access": "debate.facts settings storage.contract",
     "debate.analysis": (
-        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.votes"
+        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.state debate.votes"
     ),
     "debate.prompts": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas "
-        "debate.votes"
+        "debate.state debate.votes"
     ),
     "debate.replies": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.prompts debate.rules "
-        "debate.schemas debate.votes"
+        "debate.schemas debate.state debate.votes"
     ),
     "research": "debate.facts debate.prompts redaction settings",
     "debate.commands": "",
@@ -38,30 +39,32 @@ ROOMS: dict[str, str] = {
     "debate.commands.requests": "debate.commands.input_types debate.facts",
     "debate.commands.setup": (
         "debate.ballots debate.commands.requests debate.documents debate.facts debate.replies debate.rules "
-        "debate.schemas debate.votes"
+        "debate.schemas debate.state debate.votes"
     ),
-    "debate.commands.fork": "debate.commands.requests debate.commands.setup debate.facts debate.rules",
+    "debate.commands.fork": (
+        "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state"
+    ),
     "debate.commands.intervene": (
-        "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules"
+        "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state"
     ),
     "debate.commands.revise_positions": (
-        "debate.commands.intervene debate.commands.setup debate.facts debate.rules"
+        "debate.commands.intervene debate.commands.setup debate.facts debate.rules debate.state"
     ),
     "debate.records": (
         "debate.analysis debate.arguments debate.commands.fork debate.commands.intervene "
         "debate.commands.requests debate.commands.revise_positions debate.commands.setup debate.documents "
-        "debate.facts debate.prompts debate.replies debate.rules debate.schemas debate.votes"
+        "debate.facts debate.prompts debate.replies debate.rules debate.schemas debate.state debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
         "debate.analysis debate.arguments debate.ballots debate.commands.fork debate.commands.intervene "
         "debate.commands.setup debate.documents debate.facts debate.prompts debate.rules debate.schemas "
-        "debate.votes"
+        "debate.state debate.votes"
     ),
     "models.embeddings": "debate.facts models",
     "models.fakes": "debate.facts debate.schemas models models.embeddings",
     "models.own": "models redaction",
-    "models.client": "debate.facts debate.rules models",
+    "models.client": "debate.facts debate.state models",
     "models.concurrency": "",
     "models.resilience": "models models.concurrency models.embeddings",
     "models.local": "models redaction",
@@ -77,26 +80,27 @@ ROOMS: dict[str, str] = {
     "models.model_servers": "models.providers models.registry models.windows",
     "engine": "",
     "engine.turnstile": "",
-    "debate.commands.submit": "debate.ballots debate.facts debate.replies debate.rules",
+    "debate.commands.submit": "debate.ballots debate.facts debate.replies debate.rules debate.state",
     "engine.database": (
         "debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
-        "debate.commands.setup debate.commands.submit debate.facts debate.replies debate.rules debate.views "
-        "debate.votes redaction signing storage storage.contract"
+        "debate.commands.setup debate.commands.submit debate.facts debate.replies debate.rules debate.state "
+        "debate.views debate.votes redaction signing storage storage.contract"
     ),
     "engine.model_calls": (
-        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules "
+        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules debate.state "
         "engine.database engine.turnstile models models.client models.registry redaction research settings"
     ),
     "engine.runner": (
-        "debate.facts debate.rules engine.database engine.model_calls models models.client redaction storage.contract"
+        "debate.facts debate.rules debate.state engine.database engine.model_calls models models.client "
+        "redaction storage.contract"
     ),
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage.contract",
     "engine.driver": (
         "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency"
     ),
     "engine.setups": (
-        "debate.commands.requests debate.commands.setup debate.facts debate.rules models.registry "
-        "models.windows redaction research"
+        "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state "
+        "models.registry models.windows redaction research"
     ),
     "engine.debates": (
         "debate.commands.fork debate.commands.intervene debate.commands.requests "
@@ -106,13 +110,16 @@ ROOMS: dict[str, str] = {
         "signing storage.contract"
     ),
     "engine.receipts": (
-        "debate.facts debate.records debate.views engine.database engine.debates settings signing storage.contract"
+        "debate.facts debate.records debate.views engine.database engine.debates settings signing "
+        "storage.contract"
     ),
-    "engine.queries": "debate.facts debate.views engine.database engine.debates engine.receipts storage.contract",
+    "engine.queries": (
+        "debate.facts debate.views engine.database engine.debates engine.receipts storage.contract"
+    ),
     "engine.recovery": "debate.facts engine.database engine.debates",
     "engine.transfer": (
-        "debate.facts debate.records debate.views engine.database engine.debates engine.receipts storage "
-        "storage.contract"
+        "debate.facts debate.records debate.state debate.views engine.database engine.debates engine.receipts "
+        "storage storage.contract"
     ),
     "engine.verification": (
         "debate.facts debate.records engine.database engine.receipts engine.transfer signing storage.contract"
@@ -122,12 +129,12 @@ ROOMS: dict[str, str] = {
         "storage.sqlite.connections"
     ),
     "hooks": (
-        "debate.commands.intervene debate.facts debate.rules debate.views engine.database engine.debates http "
-        "redaction settings storage.contract"
+        "debate.commands.intervene debate.facts debate.rules debate.state debate.views engine.database "
+        "engine.debates http redaction settings storage.contract"
     ),
     "telemetry": (
-        "debate.commands.setup debate.facts engine.database engine.debates engine.runner models models.fakes "
-        "redaction settings storage.contract"
+        "debate.commands.setup debate.facts debate.state engine.database engine.debates engine.runner models "
+        "models.fakes redaction settings storage.contract"
     ),
     "startup": (
         "debate.facts engine.database redaction settings storage storage.contract storage.postgres "
@@ -136,37 +143,37 @@ ROOMS: dict[str, str] = {
     "compose": (
         "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
         "models models.client models.embeddings models.fakes models.own models.prices models.providers "
-        "models.registry models.resilience models.windows redaction research settings signing startup storage.contract "
-        "telemetry upkeep"
+        "models.registry models.resilience models.windows redaction research settings signing startup "
+        "storage.contract telemetry upkeep"
     ),
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
-        "debate.commands.revise_positions debate.commands.setup debate.facts debate.rules debate.views "
-        "engine.database engine.debates models.prices models.registry settings"
+        "debate.commands.revise_positions debate.commands.setup debate.facts debate.rules debate.state "
+        "debate.views engine.database engine.debates models.prices models.registry settings"
     ),
     "web": "",
-    "web.drawing": "debate.analysis debate.arguments debate.documents debate.facts debate.rules debate.views",
+    "web.drawing": "debate.analysis debate.arguments debate.documents debate.facts debate.state debate.views",
     "web.page": "",
     "web.record": "debate.views storage.contract web.drawing",
     "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
     "web.site": (
-        "debate.commands.intervene debate.facts debate.rules debate.views engine.database engine.debates "
-        "redaction web.page web.sources"
+        "debate.commands.intervene debate.facts debate.rules debate.state debate.views engine.database "
+        "engine.debates redaction web.page web.sources"
     ),
     "tools": "",
     "tools.listing": "access",
     "tools.tool": (
-        "access debate.commands.requests debate.facts debate.rules debate.views engine.database "
+        "access debate.commands.requests debate.facts debate.rules debate.state debate.views engine.database "
         "engine.debates engine.runner tools.listing"
     ),
     "tools.asking": (
         "debate.commands.requests debate.commands.revise_positions debate.commands.setup "
-        "debate.commands.submit debate.facts debate.rules debate.views engine.database models models.client "
-        "models.registry tools.tool"
+        "debate.commands.submit debate.facts debate.rules debate.state debate.views engine.database models "
+        "models.client models.registry tools.tool"
     ),
     "tools.hints": (
         "debate.commands.fork debate.commands.intervene debate.commands.requests debate.facts debate.rules "
-        "debate.views"
+        "debate.state debate.views"
     ),
     "tools.fitting": "debate.views",
     "tools.results": (
@@ -177,19 +184,19 @@ ROOMS: dict[str, str] = {
     "tools.texts": "debate.facts debate.views engine.queries tools.results",
     "tools.debates": (
         "debate.commands.input_types debate.commands.intervene debate.commands.requests debate.commands.setup "
-        "debate.facts debate.rules debate.views engine.database engine.debates engine.queries models.client "
-        "models.registry redaction tools.asking tools.hints tools.listing tools.pages tools.results "
-        "tools.texts tools.tool"
+        "debate.facts debate.rules debate.state debate.views engine.database engine.debates engine.queries "
+        "models.client models.registry redaction tools.asking tools.hints tools.listing tools.pages "
+        "tools.results tools.texts tools.tool"
     ),
     "tools.schemas": "tools.tool",
     "mcp": (
         "access compose debate.facts debate.rules debate.views engine.database engine.debates engine.queries "
-        "models.own models.providers redaction settings startup storage.contract telemetry tools.asking tools.debates "
-        "tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
+        "models.own models.providers redaction settings startup storage.contract telemetry tools.asking "
+        "tools.debates tools.hints tools.listing tools.results tools.texts tools.tool web.page web.sources"
     ),
     "http_server": (
-        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage storage.contract "
-        "telemetry tools.listing web.site"
+        "access compose debate.facts engine.debates mcp models.own redaction settings startup storage "
+        "storage.contract telemetry tools.listing web.site"
     ),
     "client_configs": "debate.facts settings",
     "cli": "",
@@ -203,20 +210,21 @@ ROOMS: dict[str, str] = {
     ),
     "cli.live": (
         "cli.session cli.terminal debate.analysis debate.ballots debate.commands.intervene "
-        "debate.commands.setup debate.documents debate.facts debate.rules debate.views debate.votes "
-        "engine.database engine.debates models.registry"
+        "debate.commands.setup debate.documents debate.facts debate.rules debate.state debate.views "
+        "debate.votes engine.database engine.debates models.registry"
     ),
     "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
     "cli.debates": (
         "cli.completion cli.files cli.live cli.runs cli.session cli.terminal debate.analysis "
         "debate.commands.intervene debate.commands.requests debate.commands.setup debate.facts debate.rules "
-        "debate.views engine.database engine.debates engine.queries engine.receipts engine.transfer "
-        "engine.verification evaluation models.fakes models.local models.prices models.registry research "
-        "settings signing storage.contract upkeep web.page web.record web.site web.sources"
+        "debate.state debate.views engine.database engine.debates engine.queries engine.receipts "
+        "engine.transfer engine.verification evaluation models.fakes models.local models.prices "
+        "models.registry research settings signing storage.contract upkeep web.page web.record web.site "
+        "web.sources"
     ),
     "cli.installation": (
         "access cli.files cli.session client_configs compose debate.commands.requests debate.commands.setup "
-        "debate.facts debate.views engine.database engine.debates hooks models models.local "
+        "debate.facts debate.state debate.views engine.database engine.debates hooks models models.local "
         "models.model_servers models.prices models.providers models.registry models.windows redaction "
         "research settings signing startup storage storage.contract upkeep"
     ),

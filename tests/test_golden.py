@@ -20,9 +20,9 @@ from pydantic import ValidationError
 from server.debate.facts import events
 from server.debate.facts.events import Recorded, load
 from server.debate.facts.interventions import InterventionEvent
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import Over, decide, status
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
 from server.debate.views.events import build_receipt
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import StoredDebate, build_state, status_reason, sum_usage

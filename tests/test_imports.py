@@ -29,8 +29,7 @@ pytestmark = pytest.mark.requirement("M7")
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
     "server/engine": 13,
-    "server/debate": 13,  # the rooms of the core
-    "server/debate/facts": 14,  # one for each kind of facts
+    "server/debate": 14,  # the rooms of the core
     "server": 22,  # the rooms themselves, and the files that belong to none
 }
 

@@ -19,7 +19,6 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import NO_ELAPSED_TIME
@@ -27,6 +26,7 @@ from server.debate.rules.decide import Ask, Call, Record, decide
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
 from server.debate.rules.panel import compare_mirror
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
 from server.models import Reply, Usage
 
 DEBATES = 200

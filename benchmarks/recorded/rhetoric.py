@@ -18,12 +18,12 @@ from benchmarks.recorded.rhetoric_cases import CASES, Case
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Observed, Pattern, Usage
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Ask, Call, Record, decide
 from server.debate.rules.transitions import apply, replay
+from server.debate.state.debate import Debate
 from server.models import Model, ModelError, Request
 from server.models.registry import ModelRegistry
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from server.debate.facts.events import Event, Usage
-from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Ask, Call, Record, decide
 from server.debate.rules.transitions import apply
+from server.debate.state.debate import Debate
 
 VOCABULARY_SIZE = 4_000
 

@@ -24,14 +24,14 @@ from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
 from server.debate.facts.config import AWAITED, CLIENT, JUDGE_PREFIX, Debater, seat_kind
 from server.debate.facts.events import Event, Lookup, Researched
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
 from server.debate.rules.decide import Call
-from server.debate.rules.seats import find_models, find_own_models, find_tools
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
+from server.debate.state.debate import Debate
+from server.debate.state.seats import find_models, find_own_models, find_tools
 from server.engine.database.cache import AnswerReuse, KeptAnswer
 from server.engine.turnstile import Turnstile
 from server.models import Model, ModelError, OnText, Reply, Request, Usage

@@ -18,7 +18,6 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, PromptsComputed, Resumed
-from server.debate.facts.state import Debate
 from server.debate.rules import budget
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.decide import (
@@ -32,6 +31,7 @@ from server.debate.rules.decide import (
     is_round_over,
 )
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
 from server.engine.database.cache import AnswerReuse
 from server.engine.database.daily_budget import DailyBudget, sum_amounts
 from server.engine.database.errors import DatabaseUnavailableError, ForeignRecordError

@@ -15,7 +15,7 @@ from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
 from server.debate.rules.advance import CallerCode
-from server.debate.rules.seats import find_models, find_officers
+from server.debate.state.seats import find_models, find_officers
 from server.models.registry import ModelRegistry
 from server.models.windows import WindowTable
 from server.redaction import MODEL_FIELDS, redact_model

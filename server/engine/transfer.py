@@ -19,11 +19,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from server.debate.facts.earlier import Moment
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Paused, Recorded
-from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.records.bounds import MAX_ENTRIES
 from server.debate.records.setup import DEBATE_ID
 from server.debate.records.verify import NEWER_RELEASE_HINT, parse_event, verify_record
+from server.debate.state.debate import Debate
 from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
 from server.debate.views.verdict import build_result

@@ -12,8 +12,8 @@ from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import AWAITED, Limits, Price, check_prices_known
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.state import Debate
 from server.debate.rules.budget import compute_spending
+from server.debate.state.debate import Debate
 from server.debate.views.state import status_reason
 from server.engine.database.repeats import TwinError
 from server.engine.database.snapshots import DebateSnapshot

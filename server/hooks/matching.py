@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Balloted, KnownEvent, Observed, Recorded
 from server.debate.facts.interventions import InterventionFact
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status
+from server.debate.state.debate import Debate
 from server.debate.views.events import ADDITIONAL_KINDS, EVENT_NAMES, PHASE_END, find_ended_round
 from server.debate.views.names import name_event
 

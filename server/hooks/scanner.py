@@ -11,8 +11,8 @@ from itertools import groupby
 from pydantic import ValidationError
 
 from server.debate.facts.events import Recorded, Unknown
-from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
 from server.debate.views.events import event_names
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot

@@ -20,8 +20,8 @@ import anyio.to_thread
 import httpx2
 
 from server.debate.facts.events import Recorded
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import status
+from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.names import name_event
 from server.hooks.address_policy import Resolver, is_public

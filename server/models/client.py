@@ -7,7 +7,7 @@ from typing import Protocol
 from server.debate.facts.config import CALLER, CLIENT
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
-from server.debate.rules.seats import find_models
+from server.debate.state.seats import find_models
 from server.models import Model, OnText, Reply, Request
 
 

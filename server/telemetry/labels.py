@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 
 from server.debate.facts.config import seat_kind
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.redaction import redact_error

@@ -15,7 +15,7 @@ from server.debate.facts.config import CLIENT
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import quote_inline
 from server.debate.rules.decide import next_round
-from server.debate.rules.seats import uses_client
+from server.debate.state.seats import uses_client
 from server.debate.views import catalog
 from server.engine import queries
 from server.engine.database.repeats import TwinError

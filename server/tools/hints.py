@@ -11,8 +11,8 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import next_round
+from server.debate.state.debate import Debate
 from server.debate.views.recent import keep_recent
 from server.debate.views.state import StoredDebate, describe_awaited_text, list_written_calls
 

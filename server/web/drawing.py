@@ -27,10 +27,10 @@ from server.debate.facts.answers import MESSAGE_SLOT
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.config import Fact
 from server.debate.facts.events import Answer, Concluded, Recorded, Spoke
-from server.debate.facts.labels import locate_labels
 from server.debate.facts.quoting import unescape_markup
-from server.debate.facts.state import Debate, judge_seats
-from server.debate.rules.seats import current_model
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.labels import locate_labels
+from server.debate.state.seats import current_model
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.catalog import ViewSource
 from server.debate.views.compare import find_differences

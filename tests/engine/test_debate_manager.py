@@ -12,8 +12,8 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PromptsComputed
-from server.debate.facts.state import Debate
 from server.debate.rules.advance import CallerCode
+from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager

@@ -11,8 +11,8 @@ from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.labels import label_debaters
 from server.debate.records.setup import check_opened
+from server.debate.state.labels import label_debaters
 from server.debate.views.state import build_state
 from server.debate.views.verdict import build_verdict
 from server.engine import transfer

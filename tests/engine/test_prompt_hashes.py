@@ -9,7 +9,7 @@ import rfc8785
 
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Failed, Usage
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, run_debate

@@ -10,10 +10,10 @@ from typing import Any
 
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
     DebateSimulation,

@@ -7,8 +7,8 @@ import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Recorded
-from server.debate.facts.state import Debate
 from server.debate.records.verify import parse_event, verify_record
+from server.debate.state.debate import Debate
 from storage.canonical import encode_canonical, genesis_hash, link_hash
 from tests.support.event_strategies import SETUPS
 from tests.support.golden_debates import JOURNALS

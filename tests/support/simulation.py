@@ -17,8 +17,6 @@ from server.debate.facts.causes import FailureCause
 from server.debate.facts.config import Debater
 from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event, Opened, PhaseEntered, Recorded, Resumed, Usage
-from server.debate.facts.labels import label_debaters, side_labels
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
@@ -27,6 +25,8 @@ from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, status
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
 from server.debate.rules.transitions import apply, replay
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.labels import label_debaters, side_labels
 from server.debate.views.rounds import build_analysis
 from server.debate.views.state import StoredDebate, sum_usage
 from server.debate.views.verdict import build_result, build_verdict

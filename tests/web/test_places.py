@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.labels import name_sides
+from server.debate.state.labels import name_sides
 from server.debate.views.catalog import ViewSource
 from server.engine.debates import DebateManager
 from server.engine.queries import build_source

@@ -32,9 +32,9 @@ from server.debate.facts.config import (
     Order,
 )
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean_line
-from server.debate.rules.seats import current_model
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.seats import current_model
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id

@@ -11,11 +11,11 @@ from server.debate.ballots.report import describe_ballot
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.config import seat_kind
 from server.debate.facts.events import Judged, Usage
-from server.debate.facts.labels import name_sides
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.rules.decide import pending_calls
-from server.debate.rules.seats import current_model, phase_seats
+from server.debate.state.debate import Debate
+from server.debate.state.labels import name_sides
+from server.debate.state.seats import current_model, phase_seats
 from server.debate.views.blind import find_blind_answers
 from server.debate.views.events import is_hidden
 from server.debate.views.names import name_debate, show_turn

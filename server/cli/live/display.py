@@ -14,8 +14,8 @@ from server.cli.live.region import Region
 from server.cli.terminal import Terminal
 from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.events import Balloted, Judged, Recorded, Spoke
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate
 from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
 from server.engine.database.snapshots import DebateSnapshot

@@ -11,9 +11,9 @@ from server.cli.terminal import QUOTE_MARK, Terminal
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.events import Judged
 from server.debate.facts.quoting import unescape_markup
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean_line, remove_invisible
-from server.debate.rules.seats import current_model
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.seats import current_model
 from server.debate.views import markdown
 from server.debate.views.verdict import build_report, visible_judgments
 from server.debate.views.warnings import has_uninformative_decision

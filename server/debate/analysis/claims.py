@@ -20,10 +20,10 @@ from server.debate.documents.evidence import count_quotes
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Balloted, Judged, Spoke
-from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import quote_inline
-from server.debate.facts.state import Debate, replace
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate, replace
+from server.debate.state.labels import name_sides
 
 MOST_LISTED = 4
 """Lines of each list in a verdict; the view `analysis` has all."""

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from server.debate.analysis.debates import compute_confidence, format_weight, pool_judges
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.panel import (
     find_learnt_weight,
@@ -16,6 +15,7 @@ from server.debate.rules.panel import (
     is_proven,
     list_judgments,
 )
+from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
 
 MOST_BELIEFS = 5

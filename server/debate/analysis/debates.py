@@ -11,8 +11,6 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import EMBEDDED, WRITTEN, LedgerExtract, Standing
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Judged
-from server.debate.facts.labels import find_first_side
-from server.debate.facts.state import Debate
 from server.debate.facts.text import normalize_topic
 from server.debate.rules.panel import (
     find_own_seat,
@@ -23,6 +21,8 @@ from server.debate.rules.panel import (
     list_seats,
 )
 from server.debate.rules.schedule import verdict_source
+from server.debate.state.debate import Debate
+from server.debate.state.labels import find_first_side
 from server.debate.votes.counting import Count, Seat, count_voices
 
 NEVER_RATED = frozenset({*WRITTEN, EMBEDDED, "scripted", "faulty"})

@@ -13,9 +13,9 @@ from server.debate.facts.escalation import (
     MirrorSkipped,
 )
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.panel import Comparison, compare_mirror
+from server.debate.state.debate import Debate
 
 
 class MirrorReport(BaseModel):

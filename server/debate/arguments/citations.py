@@ -19,8 +19,9 @@ from server.debate.arguments.sources import find_source
 from server.debate.facts.answers import ClaimRelation
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
-from server.debate.facts.labels import is_label, side_labels
-from server.debate.facts.state import Debate, by_round
+from server.debate.state.debate import Debate
+from server.debate.state.labels import is_label, side_labels
+from server.debate.state.memo import by_round
 
 Relation = ClaimRelation | Literal["same_as", "cites"]
 """`same_as`: another debater claims the same. `cites`: named, and no more said of it."""

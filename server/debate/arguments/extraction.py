@@ -8,8 +8,8 @@ from server.debate.arguments.points import Point, find_turn, format_id, is_in_tu
 from server.debate.facts.answers import Claim, ClaimLink, Extracted, LeftOut
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.quoting import quote, quote_heading
-from server.debate.facts.state import Debate, replace
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate, replace
 
 MAX_CLAIMS = 600
 """Of one round: enough for 26 debaters with 20 claims each."""

@@ -10,7 +10,8 @@ from server.debate.arguments.points import Point, list_points
 from server.debate.arguments.semantics import Standing, compute_influence, compute_strengths, find_grounded
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
-from server.debate.facts.state import Debate, once
+from server.debate.state.debate import Debate
+from server.debate.state.memo import once
 
 ATTACKS = frozenset({"attacks", "undercuts"})
 AGREES = frozenset({"supports", "repeats", "concedes", "same_as"})

@@ -19,8 +19,9 @@ from server.debate.facts import answers
 from server.debate.facts.answers import Claim, PointKind
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Spoke
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate, by_round
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
+from server.debate.state.memo import by_round
 
 MAX_LABEL = 60  # characters of a label or name in a mark
 

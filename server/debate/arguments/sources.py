@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from server.debate.facts.config import Document, Reliability
 from server.debate.facts.events import Researched
-from server.debate.facts.state import Debate, once, replace
+from server.debate.state.debate import Debate, replace
+from server.debate.state.memo import once
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from server.debate.ballots.hollow import (
 from server.debate.facts.beliefs import Alerted, Citation, Effect, TalkSkipped, format_share
 from server.debate.facts.events import BallotEvent, Event
 from server.debate.facts.interventions import Challenged
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate, replace
+from server.debate.state.debate import Debate, replace
+from server.debate.state.labels import side_labels
 
 MOST_POINTS = 3
 """Points that a challenge names."""

@@ -15,7 +15,8 @@ from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipp
 from server.debate.facts.config import WRITTEN, find_block
 from server.debate.facts.events import Balloted, BlockEnded, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
-from server.debate.facts.state import Debate, once, replace
+from server.debate.state.debate import Debate, replace
+from server.debate.state.memo import once
 from server.debate.votes.families import family
 
 SURE = Fraction(9, 10)

@@ -12,8 +12,8 @@ from server.debate.facts.answers import Measured
 from server.debate.facts.beliefs import Alerted, Citation, Share, TalkSkipped, build_shares, find_choice
 from server.debate.facts.events import Balloted, BallotEvent
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate
 
 MOVED_AT_ALL = Fraction(1, 100)
 """Movement from which a voter is named: less is the rounding of its own figures."""

@@ -11,8 +11,8 @@ from server.debate.arguments.points import find_turn, is_in_turn
 from server.debate.facts.answers import Mark, Observed, Pattern
 from server.debate.facts.events import Spoke
 from server.debate.facts.quoting import quote, quote_heading
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate
 
 ALLEGATIONS: tuple[Pattern, ...] = (
     "straw_man",

@@ -16,8 +16,8 @@ from fractions import Fraction
 from server.debate.ballots.waves import SAMPLE_BALLOT
 from server.debate.facts.beliefs import Share, build_shares
 from server.debate.facts.events import Balloted, Failed, Usage
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate
 
 MOST_SAMPLES = 500
 """Samples of a baseline, whatever the debate took."""

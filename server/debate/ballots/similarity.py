@@ -16,7 +16,7 @@ from server.debate.arguments.extraction import find_same_seats
 from server.debate.facts.answers import Embedded, Measured, Similarity, Usage, build_embedding_key
 from server.debate.facts.beliefs import format_share
 from server.debate.facts.events import Balloted
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 SIMILAR = Fraction(17, 20)
 """The least cosine of two positions that count as alike."""

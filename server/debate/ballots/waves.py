@@ -13,7 +13,7 @@ there, that vote takes the place of the ballot. What the ballots say decides not
 from server.debate.facts.beliefs import Wave
 from server.debate.facts.config import Phase, count_passes, find_block
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 BLIND_BALLOT, LATER_BALLOT, SAMPLE_BALLOT = 100, 101, 200
 """Slot indexes of private ballots: above those of any other answer of a debater in a round. Those of samples begin with

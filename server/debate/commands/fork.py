@@ -6,7 +6,6 @@ how the parent was brought to its end, and no verdict.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from server.debate.commands.requests import ChangesInput, JudgesInput
@@ -22,12 +21,12 @@ from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Opened, Recorded
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
-from server.debate.rules.seats import seat_models
 from server.debate.rules.transitions import IllegalEvent, replay
+from server.debate.state.debate import Debate, judge_seats, replace
+from server.debate.state.seats import seat_models
 
 FORKED = "forked"
 """The reason of a replacement that a fork begins with."""

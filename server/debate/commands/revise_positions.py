@@ -6,10 +6,10 @@ from server.debate.commands.intervene import Intervention
 from server.debate.commands.setup.debaters import find_same_stance
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.interventions import PositionsRevised, StanceRevised
-from server.debate.facts.labels import label_debaters
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.rules.framing import can_revise_positions, revise_positions
+from server.debate.state.debate import Debate
+from server.debate.state.labels import label_debaters
 
 MAX_STANCE_LENGTH = 500
 

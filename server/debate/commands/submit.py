@@ -4,11 +4,11 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Failed, Usage
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply, normalize_name
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call, pending_calls
+from server.debate.state.debate import Debate
 
 MAX_SUBMISSION_LENGTH = 50_000
 

@@ -10,7 +10,7 @@ from server.debate.documents.places import describe_place
 from server.debate.documents.sections import describe_section
 from server.debate.facts.config import Document, Reader, Section
 from server.debate.facts.events import Digested, Opened
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 QUOTE_SHARE = 2
 """Its quotes may take the length of the summary, divided by this."""

@@ -15,8 +15,9 @@ from server.debate.arguments.sources import Source
 from server.debate.documents.marks import CheckedQuote, check_quotes
 from server.debate.facts.config import Reliability
 from server.debate.facts.events import Spoke
-from server.debate.facts.state import Debate, once
 from server.debate.facts.text import format_count
+from server.debate.state.debate import Debate
+from server.debate.state.memo import once
 
 Basis = Literal["checked", "computed", "declared", "judged", "unknown"]
 Level = Literal["LOW", "MEDIUM", "HIGH"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from server.debate.arguments.sources import Source, find_source
 from server.debate.documents.quotes import Quote, Span, find_quote, find_quotes
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 CHECKED = "[checked]"
 

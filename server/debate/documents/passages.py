@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from server.debate.documents.sections import search_passage
 from server.debate.facts.events import PassageRead, Spoke
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
+from server.debate.state.debate import Debate
 
 MAX_QUERY_LENGTH = 200
 

@@ -6,8 +6,8 @@ from server.debate.arguments.sources import list_sources
 from server.debate.documents.digests import list_section_digests
 from server.debate.documents.sections import describe_section
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.facts.text import clean_line, format_count
+from server.debate.state.debate import Debate, judge_seats
 
 
 def build_reading(debate: Debate) -> list[dict[str, Any]]:

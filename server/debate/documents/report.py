@@ -6,7 +6,7 @@ from server.debate.arguments.points import format_id
 from server.debate.documents.evidence import Evidence, Factor, describe_age, weigh_evidence
 from server.debate.documents.marks import CheckedQuote
 from server.debate.documents.places import describe_place
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 
 def build_evidence(debate: Debate, at: str) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""The facts of a debate (events) and the state that follows from them."""
+"""The facts of a debate: its events, and what they consist of."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from server.debate.ballots.waves import SAMPLE_BALLOT, find_wave, is_blind_ballot, is_private_ballot
 from server.debate.facts.interventions import InstructionGiven
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.material import render_direct_messages
 from server.debate.rules.decide import Call
-from server.debate.rules.seats import current_model, phase_seats
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
+from server.debate.state.seats import current_model, phase_seats
 
 
 def list_ballot_positions(debate: Debate, call: Call) -> list[str]:

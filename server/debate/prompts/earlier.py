@@ -10,10 +10,10 @@ from server.debate.documents.marks import disarm_marks
 from server.debate.facts.config import seat_kind
 from server.debate.facts.earlier import Recalled
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
 
 
 def reads_earlier(debate: Debate, call: Call) -> bool:

@@ -11,13 +11,14 @@ from server.debate.documents.sections import PASSAGE_LENGTH, describe_section
 from server.debate.facts.answers import Span
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
-from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.state import Debate, by_round
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.transcript import show_text
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
+from server.debate.state.labels import relabel, side_labels
+from server.debate.state.memo import by_round
 
 MAX_DIRECT_MESSAGES = 100
 """Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""

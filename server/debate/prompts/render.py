@@ -25,9 +25,7 @@ from server.debate.documents.marks import disarm_marks
 from server.debate.facts.config import AWAITED, HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
-from server.debate.facts.labels import relabel, side_labels
 from server.debate.facts.quoting import quote_verbatim
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
@@ -51,7 +49,9 @@ from server.debate.rules.advance import find_talk_end, is_in_moderated_block, ne
 from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit
 from server.debate.rules.schedule import may_send, slot_failures
-from server.debate.rules.seats import find_seat_prompt, find_tools
+from server.debate.state.debate import Debate
+from server.debate.state.labels import relabel, side_labels
+from server.debate.state.seats import find_seat_prompt, find_tools
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""

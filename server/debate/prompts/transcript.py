@@ -28,14 +28,14 @@ from server.debate.facts.events import (
     Spoke,
 )
 from server.debate.facts.interventions import Challenged, NoteAdded
-from server.debate.facts.labels import SECOND_READING, relabel, side_labels
 from server.debate.facts.quoting import quote_inline, quote_verbatim
-from server.debate.facts.state import Debate, TranscriptEvent
 from server.debate.facts.text import clean_line
 from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.decide import Call
 from server.debate.rules.schedule import is_unanswered
+from server.debate.state.debate import Debate, TranscriptEvent
+from server.debate.state.labels import SECOND_READING, relabel, side_labels
 from server.debate.votes.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40

@@ -8,8 +8,6 @@ from server.debate.facts import events
 from server.debate.facts.config import CALLER, EMBEDDED, WRITTEN
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Failed, HandoffFailed, Judged, Researched, SlotEvent, Usage
-from server.debate.facts.labels import label_debaters
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import normalize_name
@@ -17,9 +15,11 @@ from server.debate.replies.interpret import DECIDING_TASKS
 from server.debate.replies.votes import compute_margin, rank
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import Ask, Call, decide, pending_calls
-from server.debate.rules.seats import find_tools
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
+from server.debate.state.debate import Debate
+from server.debate.state.labels import label_debaters
+from server.debate.state.seats import find_tools
 
 MAX_LOOKUPS = 20  # recorded together
 MAX_LOOKUP_BATCHES = 3  # for each answer

@@ -9,7 +9,7 @@ from server.debate.facts import interventions as changes
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.interventions import InterventionEvent
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 
 def check_change(debate: Debate, event: InterventionEvent | Paused | Resumed) -> None:

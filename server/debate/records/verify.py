@@ -38,7 +38,6 @@ from server.debate.facts.interventions import (
     RoundsExtended,
     TalkConcluded,
 )
-from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.records.answers import Calls, check_asked, check_contents, find_calls
 from server.debate.records.bounds import check_bounds
@@ -49,6 +48,7 @@ from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.escalation import Mirror, find_escalation
 from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.state.debate import Debate
 
 NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mcp."
 

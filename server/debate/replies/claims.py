@@ -11,10 +11,10 @@ from server.debate.arguments.extraction import MAX_CLAIMS, add_extraction, can_b
 from server.debate.arguments.points import Point, list_points
 from server.debate.facts.answers import Claim, ClaimLink, ClaimRelation, Extracted, LeftOut, PointKind, Usage
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import find_debaters, find_list, normalize_keys
 from server.debate.replies.observations import MAX_WHY_LENGTH, OptionalText, find_words
+from server.debate.state.debate import Debate
 
 MAX_LINKS = 12
 """Of one claim."""

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.events import Failed, Usage
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
 
 MAX_TURN_LENGTH = 12_000  # characters, about 2,000 words: ten times what a debater is asked for
 MAX_DETAIL_LENGTH = 500  # characters of the detail of a failure

@@ -6,9 +6,9 @@ reports it. English is what the prompts are in; German and Chinese are what mode
 
 import re
 
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
 from server.debate.replies.extract import normalize_name
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
 
 MAX_PROSE_LENGTH = 4_000  # characters at the end of a reply in which a finding is looked for
 MAX_CLAUSE_LENGTH = 200  # characters before and after a finding that may deny it

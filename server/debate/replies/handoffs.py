@@ -7,12 +7,12 @@ import re
 from typing import Any
 
 from server.debate.facts.config import HandoffMode
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import HandoffResponse
 from server.debate.prompts.tool_schemas import parse_arguments
 from server.debate.replies.extract import Reply, describe_error, find_debaters, find_json, normalize_name
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
 
 _TRANSITION = re.compile(r"\btransition(?:ing)?\s+to\b[\s:]*([^\n]{1,120})", re.IGNORECASE)
 

@@ -12,8 +12,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, model_validator
 
 from server.debate.facts import events
 from server.debate.facts.answers import MessageAct
-from server.debate.facts.labels import label_debaters
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
 from server.debate.replies.ballots import parse_ballot
@@ -40,6 +38,8 @@ from server.debate.rules.decide import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
+from server.debate.state.debate import Debate
+from server.debate.state.labels import label_debaters
 
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 MAX_POSITION_LENGTH = MAX_ASSUMPTION_LENGTH = 500

@@ -3,10 +3,10 @@
 import re
 
 from server.debate.facts.answers import DirectMessage
-from server.debate.facts.state import Debate
 from server.debate.facts.text import collapse_whitespace
 from server.debate.replies.extract import find_debaters
 from server.debate.rules.schedule import may_send
+from server.debate.state.debate import Debate
 
 MAX_MESSAGE_LENGTH = 1_200
 """Characters of a message that are kept."""

@@ -11,10 +11,10 @@ from server.debate.documents.marks import disarm_marks, drop_marks
 from server.debate.documents.quotes import find_span
 from server.debate.facts.answers import Contest, Mark, Pattern, Span
 from server.debate.facts.events import Spoke
-from server.debate.facts.labels import locate_relabelled, relabel
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import find_debaters, find_list, normalize_keys
+from server.debate.state.debate import Debate
+from server.debate.state.labels import locate_relabelled, relabel
 
 MAX_WHY_LENGTH = 400
 """Characters of what the observer, or the accused, says about a mark that are kept."""

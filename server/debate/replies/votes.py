@@ -13,8 +13,6 @@ from server.debate.arguments.citations import find_cited
 from server.debate.arguments.points import format_id, list_points
 from server.debate.facts.beliefs import Belief, Citation, Criterion, apportion
 from server.debate.facts.config import WRITTEN
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import (
@@ -32,6 +30,8 @@ from server.debate.replies.findings import (
     is_doubtful,
 )
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
 from server.debate.votes.counting import CLEAR_MARGIN, grade_lead
 
 MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept

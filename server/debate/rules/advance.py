@@ -9,7 +9,6 @@ moderator's word or its limit. What ends the whole talk (a request, a budget, `m
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import NamedTuple, assert_never
 
 from server.debate.ballots.challenges import add_ballot_event, find_alert, is_challenged, wants_challenge
@@ -26,8 +25,6 @@ from server.debate.facts.events import (
     Ended,
     Event,
     HandedOff,
-    HandoffFailed,
-    Opened,
     PassageRead,
     PhaseEntered,
     PromptsComputed,
@@ -35,11 +32,12 @@ from server.debate.facts.events import (
     RoundOpened,
 )
 from server.debate.facts.interventions import RoundsExtended, TalkConcluded
-from server.debate.facts.state import Debate, find_phase, replace
 from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
 from server.debate.rules.schedule import verdict_source
-from server.debate.rules.seats import phase_seats, seat_models
+from server.debate.rules.speaking_order import build_handoff_events, compute_seat_order
 from server.debate.rules.verdict import build_verdict_events
+from server.debate.state.debate import Debate, find_phase, replace
+from server.debate.state.seats import phase_seats, seat_models
 from server.debate.votes.counting import Count, count_votes
 
 TerminateWhen = Callable[[Debate], bool]
@@ -252,23 +250,6 @@ def build_phase_entered(
     return PhaseEntered(phase=phase.name, round=number, order=order, because=because, detail=detail)
 
 
-def build_handoff_events(debate: Debate) -> tuple[Event, ...]:
-    """The next speaker: chosen by the last one, or drawn from the debate's seed."""
-    number = debate.round
-    if debate.round_phase(number).order != "handoff" or any(done.round == number for done in debate.handoffs):
-        return ()
-    (turn,) = debate.round_turns(number)
-    if turn.hands_to:
-        return (HandedOff(seat=turn.seat, round=number, to=turn.hands_to, because="chosen"),)
-    others = [name for name in debate.names if name != turn.seat]
-    drawn = min(others, key=lambda name: compute_draw_key(debate.setup, f"handoff:{number}:{name}"))
-    problem = f"{turn.no_handoff or 'it named nobody to speak next'}; {drawn} was drawn"
-    failed = HandoffFailed(seat=turn.seat, round=number, seen=turn.seen, detail=problem)
-    recorded = any(failure.round == number for failure in debate.handoff_failures)
-    handed = HandedOff(seat=turn.seat, round=number, to=drawn, because="drawn")
-    return (handed,) if recorded else (failed, handed)
-
-
 def find_stop_cause(debate: Debate, terminate_when: TerminateWhen | None) -> EndCause | None:
     """Why no round of talk follows, in this order of precedence; None where one does."""
     phase = debate.phase
@@ -382,18 +363,3 @@ def is_in_moderated_block(debate: Debate, phase: Phase) -> bool:
     """Whether the moderator's word ends the block that this phase is in, and not the talk."""
     block = find_block(debate.setup.phases, phase)
     return bool(block) and block[-1].block is not None and block[-1].block.until == "moderator"
-
-
-def compute_seat_order(setup: Opened, phase: Phase, round_number: int) -> tuple[str, ...]:
-    """The order in which a round is read: as declared, or, where it is written together, drawn from the seed.
-
-    The draw is a hash and not a random generator: every release and every Python draws the same.
-    """
-    seats = phase_seats(setup, phase)
-    if phase.participants != "debaters" or phase.order != "together" or not setup.judges.shuffle:
-        return seats
-    return tuple(sorted(seats, key=lambda name: compute_draw_key(setup, f"{round_number}:{name}")))
-
-
-def compute_draw_key(setup: Opened, label: str) -> bytes:
-    return sha256(f"{setup.seed}:{label}".encode()).digest()

@@ -8,7 +8,7 @@ An unknown price is not zero.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from server.debate.ballots.waves import (
@@ -30,7 +30,6 @@ from server.debate.facts.config import (
 )
 from server.debate.facts.escalation import Spent
 from server.debate.facts.events import Opened, PhaseEntered
-from server.debate.facts.state import Debate, find_phase, once
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
@@ -42,8 +41,10 @@ from server.debate.rules.schedule import (
     round_slots,
     verdict_source,
 )
-from server.debate.rules.seats import current_model, phase_seats
 from server.debate.rules.windows import estimate_prompt
+from server.debate.state.debate import Debate, find_phase, replace
+from server.debate.state.memo import once
+from server.debate.state.seats import current_model, phase_seats
 
 DEFAULT_OUTPUT_TOKENS = 400
 """Tokens of an answer, as long as there is none to measure."""

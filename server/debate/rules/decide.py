@@ -35,7 +35,6 @@ from server.debate.facts.events import (
     Task,
 )
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.state import Debate, once
 from server.debate.facts.text import clean
 from server.debate.rules.advance import (
     NO_CODE,
@@ -71,8 +70,10 @@ from server.debate.rules.pauses import (
     find_unheard,
 )
 from server.debate.rules.schedule import Slot, final_closing_slots, open_slots, slot_failures
-from server.debate.rules.seats import current_model, find_seat_prompt, seat_models
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
+from server.debate.state.memo import once
+from server.debate.state.seats import current_model, find_seat_prompt, seat_models
 
 WAIT_REASONS = {
     CALLER: "The caller is to write for {}: call submit_turn.",

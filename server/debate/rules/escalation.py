@@ -30,8 +30,6 @@ from server.debate.facts.escalation import (
 )
 from server.debate.facts.events import Opened, Outcome
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.labels import find_first_side, label_debaters
-from server.debate.facts.state import Debate, judge_seats, replace
 from server.debate.rules.advance import comes_after_verdict
 from server.debate.rules.budget import (
     ElapsedTime,
@@ -40,8 +38,10 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.panel import compute_judge_vote, list_mirrored_names
 from server.debate.rules.schedule import verdict_source
-from server.debate.rules.seats import find_models, find_own_models
 from server.debate.rules.verdict import count_panel
+from server.debate.state.debate import Debate, judge_seats, replace
+from server.debate.state.labels import find_first_side, label_debaters
+from server.debate.state.seats import find_models, find_own_models
 
 JUDGES_AT_A_TIME = 2
 """Judges that are added together, before the votes are counted again."""

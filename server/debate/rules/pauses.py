@@ -30,7 +30,6 @@ from server.debate.facts.events import (
     Task,
 )
 from server.debate.facts.interventions import LimitsChanged
-from server.debate.facts.state import Debate, find_phase, judge_seats, once, replace
 from server.debate.rules.advance import count_last_vote
 from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.schedule import (
@@ -45,7 +44,9 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
-from server.debate.rules.seats import seat_models
+from server.debate.state.debate import Debate, find_phase, judge_seats, replace
+from server.debate.state.memo import once
+from server.debate.state.seats import seat_models
 
 MAX_LISTED_CAUSES = 3
 """Failures that the reason of a pause lists; the transcript has all."""

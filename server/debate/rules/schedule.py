@@ -51,8 +51,9 @@ from server.debate.facts.config import (
     Phase,
 )
 from server.debate.facts.events import Balloted, Failed, Opened, RoundOpened, Spoke, Task, Usage
-from server.debate.facts.state import Debate, RoundPlan, judge_seats, once
-from server.debate.rules.seats import candidate_models, current_model, find_own_models, phase_seats
+from server.debate.state.debate import Debate, RoundPlan, judge_seats
+from server.debate.state.memo import once
+from server.debate.state.seats import candidate_models, current_model, find_own_models, phase_seats
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""

@@ -69,7 +69,6 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
-from server.debate.facts.state import Debate, replace
 from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (
@@ -84,8 +83,10 @@ from server.debate.rules.schedule import (
     slot_failures,
     verdict_source,
 )
-from server.debate.rules.seats import current_model, find_handoff_problem, phase_seats, seat_models
+from server.debate.rules.speaking_order import find_handoff_problem
 from server.debate.rules.verdict import find_verdict_problem
+from server.debate.state.debate import Debate, replace
+from server.debate.state.seats import current_model, phase_seats, seat_models
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)

@@ -10,8 +10,6 @@ from fractions import Fraction
 
 from server.debate.facts.beliefs import TalkSkipped, Vote
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
-from server.debate.facts.labels import name_sides
-from server.debate.facts.state import Debate, judge_seats, once
 from server.debate.facts.text import format_count as count_of
 from server.debate.rules.panel import (
     apply_voting_rule,
@@ -24,6 +22,9 @@ from server.debate.rules.panel import (
     seat_weight,
 )
 from server.debate.rules.schedule import find_voters, verdict_source
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.labels import name_sides
+from server.debate.state.memo import once
 from server.debate.votes.counting import CLEAR_MARGIN, Count, Seat, count_votes
 from server.debate.votes.families import family
 from server.debate.votes.readings import (

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 
 from server.debate.documents.digests import count_digest_characters
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate, once
 from server.debate.rules.schedule import count_turns
-from server.debate.rules.seats import find_models
+from server.debate.state.debate import Debate
+from server.debate.state.memo import once
+from server.debate.state.seats import find_models
 
 CHARACTERS_PER_TOKEN = 4
 

@@ -5,16 +5,15 @@ caller's own answers are in. The record has them all the time, and so has its ex
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Event, Failed, SlotEvent
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import pending_calls
 from server.debate.rules.schedule import build_slot_groups
-from server.debate.rules.seats import seat_models
+from server.debate.state.debate import Debate, replace
+from server.debate.state.seats import seat_models
 
 AnswerKey = tuple[int, str, int]  # round, seat, slot index
 

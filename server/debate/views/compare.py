@@ -9,7 +9,7 @@ from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed,
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.quoting import disarm_markup, quote_heading
 from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
-from server.debate.rules.seats import candidate_models, seat_models
+from server.debate.state.seats import candidate_models, seat_models
 from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict, find_made_position
 

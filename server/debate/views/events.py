@@ -22,8 +22,8 @@ from server.debate.facts.events import (
     Unknown,
 )
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
-from server.debate.facts.state import Debate
-from server.debate.rules.seats import current_model, seat_models
+from server.debate.state.debate import Debate
+from server.debate.state.seats import current_model, seat_models
 from server.debate.views.blind import find_blind_answers, find_private_ballots, is_blind
 from server.debate.views.state import StoredDebate
 

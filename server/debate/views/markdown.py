@@ -12,13 +12,13 @@ from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
 from server.debate.facts.config import SeatKind, seat_kind
 from server.debate.facts.interventions import InstructionGiven, PositionsRevised, Tagged, TextIntervention
-from server.debate.facts.labels import name_sides
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
-from server.debate.facts.state import Debate, RoundPlan
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
+from server.debate.state.debate import Debate, RoundPlan
+from server.debate.state.labels import name_sides
 from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import find_recorded, name_debate, name_event, show_turn
 from server.debate.views.recent import keep_recent

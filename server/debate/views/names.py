@@ -12,10 +12,10 @@ from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.facts import answers, events
 from server.debate.facts.config import Fact, seat_kind
 from server.debate.facts.interventions import Challenged
-from server.debate.facts.labels import name_sides
-from server.debate.facts.state import Debate, replace
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
+from server.debate.state.debate import Debate, replace
+from server.debate.state.labels import name_sides
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.recent import keep_recent
 

@@ -7,10 +7,10 @@ from decimal import Decimal
 from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import estimate, estimate_levels
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.decide import pending_calls
+from server.debate.state.debate import Debate
 
 AnswerKey = tuple[int, str, int]
 """(round, seat, slot index). Repeated answers of one slot, as after a retraction, are one answer."""

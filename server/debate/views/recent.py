@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -25,9 +25,9 @@ from server.debate.facts.config import (
     SeatKind,
     seat_kind,
 )
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.decide import Call, is_round_over, pending_calls
-from server.debate.rules.seats import current_model
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.seats import current_model
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.names import name_debate
 from server.debate.views.state import (

@@ -18,12 +18,12 @@ from server.debate.facts.config import WRITTEN, AnySeatKind, Debater, seat_kind
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
 from server.debate.rules.decide import Call, format_wait_reason, is_unattended, pending_calls, status
 from server.debate.rules.schedule import is_unanswered
+from server.debate.state.debate import Debate
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.warnings import describe_unknown, failure_lines, list_recalled

@@ -23,13 +23,14 @@ from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.quoting import quote_heading
-from server.debate.facts.state import Debate, RoundPlan, once
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.decide import status
 from server.debate.rules.panel import describe_rule_in_force, has_answered, list_seats
 from server.debate.rules.schedule import is_exhausted, last_ballot_phase, slot_failures
-from server.debate.rules.seats import current_model, phase_seats
 from server.debate.rules.verdict import count_panel, find_caps
+from server.debate.state.debate import Debate, RoundPlan
+from server.debate.state.memo import once
+from server.debate.state.seats import current_model, phase_seats
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     describe_costs,

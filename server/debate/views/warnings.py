@@ -14,14 +14,14 @@ from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
 from server.debate.facts.config import CLIENT, WRITTEN, AnySeatKind, seat_kind
 from server.debate.facts.events import Failed, Opened, PositionsFramed, RoundOpened, Spoke, Usage
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import format_rounds
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.pauses import join_seats
 from server.debate.rules.schedule import has_final_failure, verdict_source
-from server.debate.rules.seats import candidate_models, seat_models
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
+from server.debate.state.debate import Debate
+from server.debate.state.seats import candidate_models, seat_models
 from server.debate.views.names import name_debate
 from server.debate.views.progress import format_seats
 

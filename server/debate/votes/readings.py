@@ -6,8 +6,8 @@ from itertools import chain
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
-from server.debate.facts.labels import SECOND_READING
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
+from server.debate.state.labels import SECOND_READING
 
 LENGTH_RATIO = 2
 """How much longer than any other the turns of a winner are where their length is a caution."""

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from server.debate.facts.config import Price
 from server.debate.facts.events import Opened
-from server.debate.facts.state import judge_seats
 from server.debate.facts.team import Candidate, Team
+from server.debate.state.debate import judge_seats
 from server.debate.votes import counting
 from server.debate.votes.families import family
 

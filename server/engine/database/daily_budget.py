@@ -15,8 +15,8 @@ import anyio
 from server.debate.facts.answers import SlotFact, Usage
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Opened, Recorded
-from server.debate.facts.state import Debate
 from server.debate.rules.budget import UNBOUNDED, Remaining
+from server.debate.state.debate import Debate
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.leases import LeaseLostError, Leases
 from storage.contract.journal import Journal

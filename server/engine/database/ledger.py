@@ -13,9 +13,9 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.team import plan_team
 from server.debate.facts.config import LedgerExtract, Price
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
 from server.debate.facts.team import Team
 from server.debate.rules.schedule import verdict_source
+from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT
 from server.debate.votes.teams import (
     NOTHING,

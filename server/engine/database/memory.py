@@ -16,10 +16,10 @@ from server.debate.analysis.debates import NEVER_RATED
 from server.debate.ballots.similarity import compute_cosine
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Recalled, Withdrawal
 from server.debate.facts.events import Opened, Usage
-from server.debate.facts.labels import label_debaters
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean_line, shorten_to_bytes
-from server.debate.rules.seats import find_models
+from server.debate.state.debate import Debate
+from server.debate.state.labels import label_debaters
+from server.debate.state.seats import find_models
 from server.debate.views.state import is_visible
 from server.debate.views.verdict import build_verdict
 from server.engine.database.errors import (

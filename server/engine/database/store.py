@@ -15,8 +15,8 @@ import anyio
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Opened, Recorded, Resumed
 from server.debate.facts.interventions import Tagged
-from server.debate.facts.state import Debate
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import add_spending
 from server.engine.database.errors import (

@@ -5,11 +5,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from server.debate.facts.events import Event, Recorded
-from server.debate.facts.state import Debate
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
-from server.debate.rules.seats import find_own_models
+from server.debate.state.debate import Debate
+from server.debate.state.seats import find_own_models
 from server.debate.views.markdown import build_search_text
 from server.debate.views.state import has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance

@@ -14,7 +14,7 @@ from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.revise_positions import MAX_STANCE_LENGTH, build_revision
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 from server.debate.views.state import framing_line
 from server.engine.database.snapshots import DebateSnapshot
 from server.tools.asking.elicitation import (

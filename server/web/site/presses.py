@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.rules.decide import next_round
-from server.debate.rules.seats import find_own_models
+from server.debate.state.seats import find_own_models
 from server.debate.views.state import status_reason
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager

@@ -10,11 +10,11 @@ from server.debate.arguments.points import MAX_POINTS, MAX_PREFACE, format_id, l
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.interventions import TurnRetracted
-from server.debate.facts.labels import side_labels
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
+from server.debate.state.labels import side_labels
 from server.debate.views.markdown import render_transcript
 from server.debate.views.names import name_debate
 from tests.support.simulation import (

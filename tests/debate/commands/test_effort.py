@@ -12,8 +12,8 @@ from server.debate.commands.setup.open import open_debate
 from server.debate.facts.config import LedgerExtract, Price, Standing
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
 from server.debate.records.setup import check_opened
+from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import estimate_line
 from tests.support.simulation import simulate, task_script

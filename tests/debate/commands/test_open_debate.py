@@ -11,7 +11,7 @@ from server.debate.commands.setup.open import MAX_QUESTION_LENGTH, open_debate
 from server.debate.facts.config import Challenges, Debater, Document, Effort, JudgePanel, Price
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Opened
-from server.debate.facts.labels import LABEL_WORDS
+from server.debate.state.labels import LABEL_WORDS
 from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import build_debaters, build_request, build_setup
 

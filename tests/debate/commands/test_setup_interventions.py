@@ -11,11 +11,11 @@ from server.debate.facts.causes import FailureCause
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
-from server.debate.facts.state import judge_seats
 from server.debate.prompts.render import render
 from server.debate.rules.decide import Call, pending_calls
-from server.debate.rules.seats import current_model
 from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.state.debate import judge_seats
+from server.debate.state.seats import current_model
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state, visible_turns

@@ -2,8 +2,9 @@
 
 import pytest
 
-from server.debate.facts.state import Debate, by_round
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
+from server.debate.state.memo import by_round
 from tests.support.simulation import DebateSimulation, Script, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("N11")

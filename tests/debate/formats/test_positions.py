@@ -10,11 +10,11 @@ from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
-from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.decide import Call
 from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.state.debate import Debate
 from server.debate.views.compare import build_comparison
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks

@@ -11,12 +11,12 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event, Failed, Judged
 from server.debate.facts.interventions import TurnRetracted
-from server.debate.facts.labels import side_labels
 from server.debate.prompts.render import render
 from server.debate.records.answers import check_contents
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.decide import Call
+from server.debate.state.labels import side_labels
 from server.debate.views.rounds import build_round
 from tests.support.simulation import (
     DebateSimulation,

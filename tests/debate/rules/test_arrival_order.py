@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import Prompt
 from server.debate.rules.decide import Call
+from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round
 from tests.support.simulation import (

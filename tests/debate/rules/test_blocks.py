@@ -12,9 +12,9 @@ from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import Call, Record, decide
 from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

@@ -6,7 +6,6 @@ from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.debate.facts.config import Phase
 from server.debate.facts.events import Ended, Failed, Paused, PhaseEntered, Resumed
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.facts.state import Debate
 from server.debate.rules.decide import (
     Call,
     Record,
@@ -16,6 +15,7 @@ from server.debate.rules.decide import (
     is_round_over,
     pending_calls,
 )
+from server.debate.state.debate import Debate
 from server.debate.views.warnings import failure_lines
 from tests.support.simulation import (
     DebateSimulation,

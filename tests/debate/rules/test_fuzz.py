@@ -38,7 +38,6 @@ from server.debate.facts.interventions import (
     Untagged,
     WeightsChanged,
 )
-from server.debate.facts.state import Debate
 from server.debate.prompts.render import render
 from server.debate.rules.decide import (
     Ask,
@@ -53,6 +52,7 @@ from server.debate.rules.decide import (
 )
 from server.debate.rules.schedule import Slot, open_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_analysis, build_round, list_tasks

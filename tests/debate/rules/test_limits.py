@@ -13,7 +13,6 @@ from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import LimitsChanged
-from server.debate.facts.state import Debate
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
     ElapsedTime,
@@ -22,6 +21,7 @@ from server.debate.rules.budget import (
     reserved_for_verdict,
 )
 from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending_calls
+from server.debate.state.debate import Debate
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import estimate_line

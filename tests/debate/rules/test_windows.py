@@ -11,7 +11,6 @@ from server.debate.commands.setup.documents import add_windows
 from server.debate.facts.config import Window
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Usage
-from server.debate.facts.state import Debate
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply
 from server.debate.rules.decide import Call
@@ -23,6 +22,7 @@ from server.debate.rules.windows import (
     estimate_tokens,
     find_unread_prompt,
 )
+from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines, find_setup_warnings
 from tests.support.simulation import ScriptAnswer, build_setup, default_script, render_finding, simulate

@@ -8,11 +8,9 @@ from server.debate.documents.sections import split_document
 from server.debate.facts.config import EMBEDDED, WRITTEN, Document, Reader, Section, Window
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
 from server.debate.rules.schedule import count_turns
-from server.debate.rules.seats import find_models
 from server.debate.rules.windows import (
     ANSWER_TOKENS,
     CHARACTERS_PER_TOKEN,
@@ -21,6 +19,8 @@ from server.debate.rules.windows import (
     estimate_tokens,
     find_misfits,
 )
+from server.debate.state.debate import Debate
+from server.debate.state.seats import find_models
 
 MOST_WORDS, LEAST_WORDS = 150, 10
 """Words of the digest of a section."""

@@ -30,9 +30,9 @@ from server.debate.facts.config import (
     Price,
 )
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate, judge_seats
 from server.debate.rules.schedule import verdict_source
-from server.debate.rules.seats import current_model, seat_models
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.seats import current_model, seat_models
 from server.debate.votes.families import family
 
 RIGHT_ALONE = "75 %"

@@ -9,7 +9,6 @@ from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_fina
 from server.debate.commands.setup.effort import PRESETS, apply_effort
 from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, WRITTEN, EffortLevel, Phase, count_passes
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
 from server.debate.rules.budget import (
     count_expected_answers,
     count_model_seats,
@@ -17,8 +16,9 @@ from server.debate.rules.budget import (
     list_phase_answers,
 )
 from server.debate.rules.schedule import expects_closing_round
-from server.debate.rules.seats import find_models
 from server.debate.rules.windows import PROMPT_OVERHEAD_TOKENS, estimate_tokens
+from server.debate.state.debate import Debate
+from server.debate.state.seats import find_models
 
 ANSWER_TOKENS = (100, 400)
 """Tokens of an answer, at least and at most."""

@@ -12,7 +12,7 @@ from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
 from server.debate.facts.text import normalize_topic
 from server.debate.rules.framing import MAX_POSITIONS
-from server.debate.rules.seats import find_models
+from server.debate.state.seats import find_models
 from server.debate.votes.teams import TeamRequest
 
 MOST_JUDGES = 9

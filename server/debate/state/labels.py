@@ -14,7 +14,7 @@ from itertools import chain
 from server.debate.facts.config import Debater
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
-from server.debate.facts.state import Debate
+from server.debate.state.debate import Debate
 
 SECOND_READING = 2
 

@@ -1,4 +1,4 @@
-"""Who sits in a debate beside its positions: the models, prompts and tools of its seats."""
+"""Who sits in a debate: the models, prompts and tools of its seats."""
 
 from typing import assert_never
 
@@ -18,9 +18,10 @@ from server.debate.facts.config import (
     Phase,
     seat_kind,
 )
-from server.debate.facts.events import HandedOff, HandoffFailed, Opened, Task
+from server.debate.facts.events import Opened, Task
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.facts.state import Debate, judge_seats, once
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.memo import once
 
 
 def seat_models(setup: Opened) -> dict[str, str]:
@@ -107,22 +108,3 @@ def phase_seats(setup: Opened, phase: Phase) -> tuple[str, ...]:
 def uses_client(debate: Debate) -> bool:
     """Whether a seat is, or may come to be, answered by a client's own model."""
     return CLIENT in {*find_own_models(debate).values(), *debate.setup.fallback_models}
-
-
-def find_handoff_problem(debate: Debate, event: HandedOff | HandoffFailed) -> str:
-    """Why a hand-off, or that it failed, does not follow from the turn of this round; "" where it does."""
-    phase = debate.phase
-    if phase is None or phase.order != "handoff":
-        return "nobody hands over here"
-    if any(handed.round == debate.round for handed in debate.handoffs):
-        return "it was handed over already"
-    turn = next((t for t in debate.turns if (t.seat, t.round) == (event.seat, debate.round)), None)
-    if turn is None or event.round != debate.round:
-        return "nobody spoke"
-    if isinstance(event, HandoffFailed):
-        is_recorded = any(failure.round == event.round for failure in debate.handoff_failures)
-        return "the choice was a good one" if turn.hands_to else "it is recorded already" * is_recorded
-    if (event.because == "chosen") != bool(turn.hands_to) or turn.hands_to not in ("", event.to):
-        return "that is not how it was handed over"
-    is_possible = event.to in debate.names and event.to != event.seat
-    return "" if is_possible else f"{event.to} cannot speak next"

@@ -1,0 +1,57 @@
+"""Functions of a debate whose results are kept: for a version, or for the rounds that are finished."""
+
+from collections.abc import Callable
+from functools import wraps
+from itertools import chain
+from typing import TypeVar
+
+from server.debate.state.debate import Debate
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def once(function: Callable[[Debate], T]) -> Callable[[Debate], T]:
+    """For a function of nothing but a debate: it runs once for each version, which never changes."""
+
+    @wraps(function)
+    def find(debate: Debate) -> T:
+        if function not in debate.known:
+            debate.known[function] = function(debate)
+        return debate.known[function]  # type: ignore[no-any-return]
+
+    return find
+
+
+def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[Debate], dict[K, V]]:
+    """For a function of a debate as far as one of its rounds: what it finds in all rounds so far, in their order.
+
+    Finished rounds never change, so what is found in them is kept for the versions to come, beside all that it was
+    made of: another process may have recorded other events in place of ours.
+    """
+
+    @once
+    def find(debate: Debate) -> dict[K, V]:
+        if not debate.rounds:
+            return {}
+        finished = debate.rounds[:-1]
+        found: dict[K, V]
+        setup, rounds, said, read, found = debate.cache.get(find_in_round, (debate.setup, (), (), (), {}))
+        is_of_this = (
+            setup is debate.setup
+            and rounds == finished[: len(rounds)]
+            and said == debate.transcript_events[: len(said)]
+            and read == debate.extractions[: len(read)]
+        )
+        if not is_of_this:
+            rounds, found = (), {}
+        if len(rounds) < len(finished):
+            added = (find_in_round(debate, n) for n in range(len(rounds) + 1, len(finished) + 1))
+            found = dict(chain(found.items(), *(one.items() for one in added)))
+            said = debate.transcript_events[: debate.round_starts[-1]]
+            read = tuple(extracted for extracted in debate.extractions if extracted.round < debate.round)
+            debate.cache[find_in_round] = (debate.setup, finished, said, read, found)
+        return found | find_in_round(debate, debate.round)
+
+    return find
