@@ -15,16 +15,8 @@ from itertools import combinations
 from random import Random
 
 from server.debate.votes.families import family
-from server.debate.votes.teams import (
-    NOTHING,
-    Knowledge,
-    Missed,
-    Tally,
-    TeamRequest,
-    choose_team,
-    compute_skill,
-    draw_accuracies,
-)
+from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally, compute_skill
+from server.debate.votes.teams import TeamRequest, choose_team, draw_accuracies
 
 TOPIC, OTHER = "topic", "other"
 NAMES = tuple(f"{vendor}/{number}" for vendor in ("acme", "beta", "gamma", "delta") for number in range(3))

@@ -1,17 +1,13 @@
 """Which of many models debate, and which judge: by skill, by what their errors have in common, and by price.
 
-Skill: how often a model is right about a topic, a beta distribution. The prior is that of judges (`PRIOR_RIGHT` of
-`PRIOR_ITEMS`); its items of other topics count as `TRANSFER_ITEMS` at most, however many they are: a power prior
-(Ibrahim and Chen 2000, doi:10.1214/ss/1009212673), which shrinks the rate of a topic to the all-round rate. How much
-is transferred at most is ours. A Thompson draw (Thompson 1933; Chapelle and Li 2011) from that distribution stands for
-the model, so that models of which little is known are tried as often as they may be the best.
+What is known of each model, and of each two of them, is estimated in `skills`. A draw stands for each model, so that
+those of which little is known are tried as they may be the best.
 
-The set: answers are taken for normal signals whose correlations are those of the errors: of each two models as the
-ledger has them, shrunk by `PAIR_ITEMS` to what was measured of families (`counting`); of models that are drawn below
-the best `MOST_CONTENDERS`, as of their families. With log-odds l, weights w and
-correlations R the pool is right in 1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has the weight of its
-log-odds; one that is surer than right has more, drags the pool along, and so adds less. Models are chosen one by one by
-what each adds (greedy, as for submodular gains: Nemhauser et al. 1978).
+The set: answers are taken for normal signals whose correlations are those of the errors; models that are drawn below
+the best `MOST_CONTENDERS` are alike as their families are. With log-odds l, weights w and correlations R the pool is
+right in 1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has the weight of its log-odds; one that is
+surer than right has more, drags the pool along, and so adds less. Models are chosen one by one by what each adds
+(greedy, as for submodular gains: Nemhauser et al. 1978).
 
 As long as fewer than `SETTLED_ITEMS` items are known of the candidates, all are taken for equally able and nothing is
 drawn: families decide, and between equals the price.
@@ -29,18 +25,18 @@ from server.debate.facts.config import Price
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Candidate, Team
 from server.debate.state.debate import judge_seats
-from server.debate.votes import counting
 from server.debate.votes.families import family
+from server.debate.votes.skills import (
+    PRIOR_ITEMS,
+    PRIOR_RIGHT,
+    Knowledge,
+    Tally,
+    compute_correlation,
+    compute_overconfidence,
+    draw_accuracy,
+)
 
 SETTLED_ITEMS = 20
-PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
-TRANSFER_ITEMS = 20
-PAIR_ITEMS = 40
-"""The error correlation of two models varies by about .15 within what families tell: as much as of 40 items."""
-
-SAME_MODEL, SAME_FAMILY, OTHER_FAMILY = map(
-    float, (counting.SAME_MODEL, counting.SAME_FAMILY, counting.OTHER_FAMILY)
-)
 
 MOST_CONTENDERS = 48
 """Models whose errors are compared pair by pair: more than a debate has seats."""
@@ -51,44 +47,6 @@ PRICE_POINTS = 0.01
 INPUT_SHARE = 10  # tokens read for each that is written
 EDGE = 0.01  # accuracies are taken for at least that far from 0 and 1
 DIGITS = 6  # of gains: differences below that are none
-
-
-class Tally(NamedTuple):
-    """What is known of the answers of a model. `credit`: 2 for a right one, 1 for none, 0 for a wrong one."""
-
-    items: int = 0
-    credit: int = 0
-    told: int = 0  # answers with a belief
-    percents: int = 0  # the sum of these beliefs
-    likeliest_right: int = 0  # how often the side held likeliest was right
-
-    def subtract(self, other: "Tally") -> "Tally":
-        return Tally(*(one - two for one, two in zip(self, other, strict=True)))
-
-
-class Missed(NamedTuple):
-    """Of items that two models answered: how often one was not right, the other, and both."""
-
-    items: int
-    one: int
-    other: int
-    both: int
-
-
-@dataclass(frozen=True)
-class Knowledge:
-    """What a ledger knows of candidates."""
-
-    position: int = 0
-    settled_items: int = 0  # counted as far as `SETTLED_ITEMS`
-    answers: Mapping[str, Tally] = field(default_factory=dict)  # of all topics
-    on_topic: Mapping[str, Tally] = field(default_factory=dict)
-    pairs: Mapping[tuple[str, str], Missed] = field(
-        default_factory=dict
-    )  # names in the order of the alphabet
-
-
-NOTHING = Knowledge()
 
 
 @dataclass(frozen=True)
@@ -135,8 +93,14 @@ class Pool:
         self.merit += member.weight * member.log_odds
         self.variance += member.weight * (member.weight + 2 * self.shared.get(member.model, 0.0))
         for other in candidates:
-            alike = compute_correlation(member, other, self.known, self.diversity)
-            self.shared[other.model] = self.shared.get(other.model, 0.0) + member.weight * alike
+            shared = member.weight * self.compare(member, other)
+            self.shared[other.model] = self.shared.get(other.model, 0.0) + shared
+
+    def compare(self, member: Member, other: Member) -> float:
+        """What the errors of two have in common. With a smaller `diversity` all pairs are more alike each other."""
+        usual = self.known.other_family
+        alike = compute_correlation(member.model, other.model, self.known)
+        return max(0.0, usual + self.diversity * (alike - usual))
 
 
 def draw_accuracies(request: TeamRequest, known: Knowledge, seed: int) -> dict[str, float]:
@@ -262,52 +226,6 @@ def compute_log_odds(share: float) -> float:
     return math.log(share / (1 - share))
 
 
-def find_tallies(model: str, known: Knowledge) -> tuple[Tally, Tally, Fraction]:
-    """(answers on the topic, those on others, how much one of the others counts)."""
-    on_topic = known.on_topic.get(model, Tally())
-    others = known.answers.get(model, Tally()).subtract(on_topic)
-    return on_topic, others, Fraction(TRANSFER_ITEMS, TRANSFER_ITEMS + others.items)
-
-
-def compute_skill(model: str, known: Knowledge) -> tuple[Fraction, Fraction]:
-    """(right, wrong) answers, as the parameters of a beta distribution."""
-    on_topic, others, counted = find_tallies(model, known)
-    right = Fraction(on_topic.credit, 2) + counted * Fraction(others.credit, 2)
-    items = on_topic.items + counted * others.items
-    return PRIOR_RIGHT + right, PRIOR_ITEMS - PRIOR_RIGHT + items - right
-
-
-def compute_overconfidence(model: str, known: Knowledge) -> float:
-    """How much surer a model is than right, on average; shrunk to a calibrated one by the items of the prior."""
-    on_topic, others, counted = find_tallies(model, known)
-    excess, told = Fraction(0), Fraction(PRIOR_ITEMS)
-    for tally, share in ((on_topic, Fraction(1)), (others, counted)):
-        excess += share * (Fraction(tally.percents, 100) - tally.likeliest_right)
-        told += share * tally.told
-    return float(excess / told)
-
-
-def compute_correlation(one: Member, other: Member, known: Knowledge, diversity: float) -> float:
-    """Of the errors of two models. With a smaller `diversity` all pairs are taken for more alike each other."""
-    if one.model == other.model:
-        alike = SAME_MODEL
-    else:
-        alike = SAME_FAMILY if one.family == other.family else OTHER_FAMILY
-        first, second = sorted((one.model, other.model))
-        missed = known.pairs.get((first, second))
-        measured = compute_phi(missed) if missed else None
-        if missed and measured is not None:
-            alike = (PAIR_ITEMS * alike + missed.items * measured) / (PAIR_ITEMS + missed.items)
-    return max(0.0, OTHER_FAMILY + diversity * (alike - OTHER_FAMILY))
-
-
-def compute_phi(missed: Missed) -> float | None:
-    """The correlation of errors; None where one of the two always errs, or never."""
-    items, one, other, both = missed
-    spread = one * (items - one) * other * (items - other)
-    return (items * both - one * other) / math.sqrt(spread) if spread else None
-
-
 def find_cost(price: Price | None) -> Decimal | None:
     """USD for a million tokens as debates take them; None where unknown."""
     if price is None or not price.input:
@@ -323,32 +241,6 @@ def format_cost(cost: Decimal | None) -> str:
 def compute_price_share(cost: Decimal | None, dearest: Decimal) -> float:
     """A price as a share of the dearest one's; an unknown one counts as the dearest, since unknown is not free."""
     return float(dearest if cost is None else cost) / float(dearest) if dearest else 0.0
-
-
-def draw_accuracy(model: str, known: Knowledge, seed: int) -> float:
-    """A draw from the distribution of a model's skill, rounded as it is recorded."""
-    numbers = draw_numbers(f"{seed}:team:{model}")
-    right, wrong = (draw_gamma(float(shape), numbers) for shape in compute_skill(model, known))
-    return round(right / (right + wrong), 4)
-
-
-def draw_numbers(name: str) -> Iterator[float]:
-    """Numbers between 0 and 1 from hashes: every release and every Python draws the same."""
-    number = 0
-    while True:
-        digest = sha256(f"{name}:{number}".encode()).digest()
-        yield (int.from_bytes(digest[:6]) + 0.5) / 2**48
-        number += 1
-
-
-def draw_gamma(shape: float, numbers: Iterator[float]) -> float:
-    """From a gamma distribution with a shape of 1 or more (Marsaglia and Tsang 2000, doi:10.1145/358407.358414)."""
-    scale = shape - 1 / 3
-    while True:
-        normal = math.sqrt(-2 * math.log(next(numbers))) * math.cos(2 * math.pi * next(numbers))
-        cube = (1 + normal / math.sqrt(9 * scale)) ** 3
-        if cube > 0 and math.log(next(numbers)) < normal * normal / 2 + scale * (1 - cube + math.log(cube)):
-            return scale * cube
 
 
 def describe_team(setup: Opened) -> str:

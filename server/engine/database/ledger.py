@@ -17,16 +17,8 @@ from server.debate.facts.team import Team
 from server.debate.rules.schedule import verdict_source
 from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT
-from server.debate.votes.teams import (
-    NOTHING,
-    SETTLED_ITEMS,
-    Knowledge,
-    Missed,
-    Tally,
-    choose_team,
-    draw_accuracies,
-    list_contenders,
-)
+from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally
+from server.debate.votes.teams import SETTLED_ITEMS, choose_team, draw_accuracies, list_contenders
 from server.engine.database.errors import translate_storage_errors
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal

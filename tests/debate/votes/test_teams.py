@@ -9,20 +9,8 @@ import pytest
 from server.debate.facts.config import Price
 from server.debate.facts.team import Team
 from server.debate.votes.families import family
-from server.debate.votes.teams import (
-    NOTHING,
-    Knowledge,
-    Missed,
-    Tally,
-    TeamRequest,
-    choose_team,
-    compute_overconfidence,
-    compute_phi,
-    compute_skill,
-    draw_accuracies,
-    draw_accuracy,
-    list_contenders,
-)
+from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally, compute_overconfidence
+from server.debate.votes.teams import TeamRequest, choose_team, draw_accuracies, list_contenders
 
 pytestmark = pytest.mark.requirement("D17")
 
@@ -138,30 +126,9 @@ def test_models_that_the_caller_seated_count_as_chosen_first() -> None:
     )
 
 
-def test_the_skill_on_a_topic_is_shrunk_to_the_all_round_rate() -> None:
-    every, on_topic = {"m": Tally(1010, 1406)}, {"m": Tally(10, 6)}
-    right, wrong = compute_skill("m", Knowledge(7, 20, every, on_topic))
-    others = Fraction(20, 1020)
-    assert right == 6 + 3 + others * 700
-    assert right + wrong == 8 + 10 + others * 1000
-    assert tuple(map(int, compute_skill("unknown", NOTHING))) == (6, 2)
-    assert tuple(map(int, compute_skill("m", Knowledge(7, 20, every, every)))) == (6 + 703, 2 + 307)
-
-
-def test_draws_have_the_mean_and_the_spread_of_the_skill() -> None:
-    known = know({"m": 0.7}, items=100)
-    draws = [draw_accuracy("m", known, seed) for seed in range(2000)]
-    mean = sum(draws) / len(draws)
-    assert mean == pytest.approx(76 / 108, abs=0.003)
-    spread = (sum((draw - mean) ** 2 for draw in draws) / len(draws)) ** 0.5
-    assert spread == pytest.approx((76 / 108 * 32 / 108 / 109) ** 0.5, rel=0.06)
-
-
 def test_a_model_below_chance_adds_nothing_and_a_correlation_needs_errors_to_differ() -> None:
     team = choose(know({ALPHA: 0.9, BETA: 0.1}, items=4000), candidates=(ALPHA, BETA), judges=0)
     assert [float(gain) for gain in team.gains][1] == 0
-    assert compute_phi(Missed(10, 0, 5, 0)) is None
-    assert compute_phi(Missed(10, 5, 5, 5)) == 1
     never = {(ALPHA, BETA): Missed(10, 0, 5, 0)}
     known = know({ALPHA: 0.8, BETA: 0.8}, items=4000)
     kept = choose(replace(known, pairs=never), candidates=(ALPHA, BETA), judges=0)

@@ -1,0 +1,88 @@
+"""What a ledger tells of models: how often each is right, and what the errors of two have in common."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import pytest
+
+from server.debate.votes.skills import (
+    NOTHING,
+    Knowledge,
+    Missed,
+    Tally,
+    compute_correlation,
+    compute_phi,
+    compute_skill,
+    draw_accuracy,
+)
+
+pytestmark = pytest.mark.requirement("D17")
+
+ALIKE, APART = (50, 50, 50), (50, 50, 25)
+"""Of 100 items: what one misses, the other, and both; with correlations of 1 and 0."""
+
+
+def know(answers: Mapping[str, Tally]) -> Knowledge:
+    return Knowledge(7, 20, answers, answers)
+
+
+def compare(known: Knowledge, one: str, other: str) -> float:
+    return compute_correlation(one, other, known)
+
+
+def test_the_skill_on_a_topic_is_shrunk_to_the_all_round_rate() -> None:
+    every, on_topic = {"m": Tally(1010, 1406)}, {"m": Tally(10, 6)}
+    right, wrong = compute_skill("m", Knowledge(7, 20, every, on_topic))
+    others = Fraction(20, 1020)
+    assert right == 6 + 3 + others * 700
+    assert right + wrong == 8 + 10 + others * 1000
+    assert tuple(map(int, compute_skill("unknown", NOTHING))) == (6, 2)
+    assert tuple(map(int, compute_skill("m", Knowledge(7, 20, every, every)))) == (6 + 703, 2 + 307)
+
+
+def test_draws_have_the_mean_of_the_skill_and_half_of_its_spread() -> None:
+    known = know({"m": Tally(100, 140)})
+    draws = [draw_accuracy("m", known, seed) for seed in range(2000)]
+    mean = sum(draws) / len(draws)
+    assert mean == pytest.approx(76 / 108, abs=0.003)
+    spread = (sum((draw - mean) ** 2 for draw in draws) / len(draws)) ** 0.5
+    assert spread == pytest.approx((76 / 108 * 32 / 108 / 109) ** 0.5 / 2, rel=0.06)
+
+
+def test_the_correlation_of_errors_needs_errors_that_differ() -> None:
+    assert compute_phi(Missed(10, 0, 5, 0)) is None
+    assert compute_phi(Missed(10, 5, 5, 5)) == 1
+    assert compute_phi(Missed(10, 5, 5, 0)) == -1
+
+
+def test_where_nothing_is_known_of_two_models_their_families_tell() -> None:
+    assert compare(NOTHING, "acme/a", "acme/a") == 0.9
+    assert compare(NOTHING, "acme/a", "acme/b") == 0.7
+    assert compare(NOTHING, "acme/a", "beta/a") == 0.5
+    never = Knowledge(pairs={("acme/a", "beta/a"): Missed(100, 0, 50, 0)})
+    assert compare(never, "acme/a", "beta/a") == 0.5
+
+
+def test_what_families_have_in_common_is_learned_from_the_pairs_of_the_ledger() -> None:
+    across = {(f"acme/{number}", f"beta/{number}"): Missed(100, *APART) for number in range(20)}
+    within = {("acme/0", f"acme/{number}"): Missed(100, *ALIKE) for number in range(1, 20)}
+    known = Knowledge(pairs={**across, **within})
+    assert compare(known, "gamma/a", "delta/a") == pytest.approx(40 * 0.5 / 2040)
+    assert compare(known, "gamma/a", "gamma/b") == pytest.approx((40 * 0.7 + 1900) / 1940)
+    few = Knowledge(pairs={("acme/0", "beta/0"): Missed(10, 5, 5, 0)})
+    assert compare(few, "gamma/a", "delta/a") == pytest.approx((40 * 0.5 - 10) / 50)
+    assert compare(few, "gamma/a", "gamma/b") == 0.7
+
+
+def test_two_models_are_taken_for_as_their_families_are_until_many_items_tell_otherwise() -> None:
+    across = {
+        (f"acme/{number}", f"beta/{number}"): Missed(10_000, *(100 * one for one in APART))
+        for number in range(9)
+    }
+    for items, share in ((0, 0.0), (120, 0.5), (12_000, 100 / 101)):
+        half = items // 2
+        pair = {("acme/x", "beta/x"): Missed(items, half, half, half)} if items else {}
+        known = Knowledge(pairs={**across, **pair})
+        usual = compare(known, "gamma/a", "delta/a")
+        found = compare(known, "beta/x", "acme/x")
+        assert found == pytest.approx(share + (1 - share) * usual)
