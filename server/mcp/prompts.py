@@ -12,9 +12,10 @@ from server.debate.facts.errors import DebateError
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import VIEWS
-from server.engine.queries import load_view_source
+from server.engine.queries import find_debate_id, load_view_source
 from server.mcp.late_manager import RequestContext
 from server.redaction import redact
+from server.tools.debates import take_address
 
 MAX_SHOWN = 200  # of a name or a question, in a message or a prompt
 
@@ -104,7 +105,11 @@ PROMPTS = [
         name="resume",
         title="Resume a debate",
         description="Take up a debate again where it stands, and hear its verdict.",
-        arguments=[types.PromptArgument(name="debate_id", description="The id of the debate", required=True)],
+        arguments=[
+            types.PromptArgument(
+                name="debate_id", description="The id of the debate, or its beginning", required=True
+            )
+        ],
     ),
 ]
 
@@ -140,16 +145,18 @@ def read_arguments(prompt: types.Prompt, given: Mapping[str, str]) -> dict[str, 
     return values
 
 
-async def describe_debate(context: RequestContext, debate_id: str) -> dict[str, str]:
-    """The question and the status of a debate, in one line each."""
+async def describe_debate(context: RequestContext, typed: str) -> dict[str, str]:
+    """The whole id, the question and the status of a debate. `typed`: by a person, so its beginning is enough."""
     manager = await context.lifespan_context.get()
     try:
         await manager.presence.reopen_if_told()
+        debate_id = await find_debate_id(manager, take_address(typed))
         source = await load_view_source(manager, debate_id, VIEWS["state"])
     except DebateError as error:
         manager.presence.acknowledge(error)
         raise refuse(str(error)) from error
-    return {"question": quote_inline(source.debate.setup.question, MAX_SHOWN), "status": source.status}
+    question = quote_inline(source.debate.setup.question, MAX_SHOWN)
+    return {"debate_id": debate_id, "question": question, "status": source.status}
 
 
 def refuse(message: str) -> MCPError:
