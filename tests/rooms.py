@@ -290,7 +290,7 @@ LIBRARIES: dict[str, str] = {
     "cli.session": "anyio click",
     "cli.live": "anyio click rich",
     "cli.runs": "click",
-    "cli.debates": "click pydantic rich",
+    "cli.debates": "anyio click pydantic rich",
     "cli.installation": "anyio click",
     "cli.main": "anyio click",
     "client_configs": "anyio mcp platformdirs ruamel tomlkit yaml",

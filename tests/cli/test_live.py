@@ -180,6 +180,31 @@ def test_a_debate_that_is_left_runs_to_its_end_without_paying_twice(database: st
     assert (state["status"], state["usage"]["calls"]) == ("concluded", 10)
 
 
+@pytest.mark.parametrize("is_paused_first", [True, False], ids=["paused-and-left", "left-and-paused"])
+def test_a_debate_that_is_left_goes_on_when_its_pause_ends_elsewhere(
+    database: str, cli: Cli, is_paused_first: bool
+) -> None:
+    with open_terminal(*STARTED, "scripted?delay=0.8", database=database) as program:
+        program.wait_for("[opening]", "q leave it running")
+        debate_id = find_id(program)
+        if is_paused_first:
+            program.send("p")
+            program.wait_for("q leave it paused")
+        program.send("q")
+        assert program.wait() == 0
+        assert program.is_restored
+        if is_paused_first:
+            program.wait_for(f"It goes on when it is resumed: counterpoint intervene {debate_id} resume")
+        else:
+            cli("intervene", debate_id, "pause")
+
+    resumed = cli("intervene", debate_id, "resume")
+    assert resumed.stdout == "It goes on at once; seats that failed in this round are asked again.\n"
+    assert "Verdict: Leaning" in cli("watch", debate_id).stdout
+    state = json.loads(cli("show", debate_id, "--view", "state", "--json").stdout)
+    assert (state["status"], state["usage"]["calls"]) == ("concluded", 10)
+
+
 def test_ctrl_c_stops_a_debate_that_can_be_continued(database: str) -> None:
     with open_terminal(*STARTED, ENDLESS, database=database) as program:
         program.wait_for("q leave it running")

@@ -90,7 +90,8 @@ def test_a_resumed_debate_that_nobody_runs_is_told_how_to_go_on(cli: Cli, paused
 
     resumed = cli("intervene", paused_id, "resume")
 
-    assert f"No process runs it now. To go on: counterpoint debate --continue {paused_id}" in resumed.stdout
+    told = f"It is resumed.\nNo process runs it now. To go on: counterpoint debate --continue {paused_id}\n"
+    assert resumed.stdout == told
     state = read_state(cli, paused_id)
     assert (state["status"], state["usage"]["calls"]) == ("ready", paid)  # nothing was begun and left
 

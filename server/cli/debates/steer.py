@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import anyio
 import click
 
 from server.cli import session
@@ -18,6 +19,8 @@ from server.upkeep.deletion import delete_debate
 from storage.contract.deletion import Tombstone
 
 NOT_RUN = "No process runs it now. To go on: counterpoint debate --continue {}"
+TAKE_UP_SECONDS = 3.0  # in which a process that waits for the debate takes it up
+TAKE_UP_INTERVAL = 0.2
 
 
 def parse_weight(_: click.Context, _option: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -68,13 +71,29 @@ def intervene(
     request = InterventionRequest(**given | {"rounds": given["rounds"] or 0, "round": round_number or 0})
 
     async def make(manager: DebateManager, found: str) -> tuple[DebateSnapshot, str, bool]:
+        before = await manager.load(found)
         snapshot, effect = await manager.intervene(found, action, request, actor=session.ACTOR, run=False)
-        return snapshot, effect, await manager.is_run(found)
+        if snapshot.status != "running":
+            return snapshot, effect, True
+        is_awaited = before.status == "paused" and snapshot.is_unattended
+        return snapshot, effect, await is_taken_up(manager, found, TAKE_UP_SECONDS if is_awaited else 0)
 
     snapshot, effect, is_run = session.run_with_debate(settings, debate_id, make)
+    if not is_run and action == "resume":
+        effect = "It is resumed."
     click.echo(clean_line(effect))
-    if snapshot.status == "running" and not is_run:
+    if not is_run:
         click.echo(NOT_RUN.format(snapshot.id))
+
+
+async def is_taken_up(manager: DebateManager, debate_id: str, wait: float) -> bool:
+    """Whether a process runs the debate, or begins to within so many seconds."""
+    until = anyio.current_time() + wait
+    while True:
+        is_run = await manager.is_run(debate_id)
+        if is_run or anyio.current_time() >= until:
+            return is_run
+        await anyio.sleep(TAKE_UP_INTERVAL)
 
 
 @click.command()

@@ -17,7 +17,11 @@ import click
 from server.cli.live.keyboard import set_mode
 from server.cli.live.region import RESTORE
 
-LEFT = b"left"
+LEFT = {
+    b"left running": "Left running. Watch it: counterpoint watch {}",
+    b"left paused": "Left paused. It goes on when it is resumed: counterpoint intervene {} resume",
+}
+"""What the child says when it is left, and what the parent makes of it."""
 FORWARDED = ("SIGTERM", "SIGHUP")
 
 
@@ -36,7 +40,7 @@ class Background:
         with suppress(OSError):
             os.write(self.pipe, text + b"\n")
 
-    def leave(self) -> None:
+    def leave(self, *, is_paused: bool) -> None:
         """Give up the terminal, which has to be as it was, and go on without one."""
         null = os.open(os.devnull, os.O_RDWR)
         sys.stdout.flush()
@@ -45,7 +49,7 @@ class Background:
             os.dup2(null, descriptor)
         os.close(null)
         os.setsid()  # no signal of the terminal reaches it any more
-        self.tell(LEFT)
+        self.tell(b"left paused" if is_paused else b"left running")
         os.close(self.pipe)
         self.pipe = 0
 
@@ -80,8 +84,8 @@ def wait(child: int, pipe: int, restore: Callable[[], None]) -> int:
         signal.signal(getattr(signal, name), forward)
     told: list[str] = []
     for line in iter_lines(pipe):
-        if line == LEFT:
-            click.echo(f"Left running. Watch it: counterpoint watch {told[-1]}" if told else "Left running.")
+        if line in LEFT:
+            click.echo(LEFT[line].format(told[-1]))
             return 0
         told.append(line.decode())
     status = os.waitpid(child, 0)[1]

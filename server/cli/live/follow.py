@@ -23,7 +23,7 @@ async def follow_debate(
     """Show a debate until it ends, or q is pressed. Returns its latest state, and whether that was its end."""
     display.shown_count = since_seq
     keyboard = Keyboard.find() if display.has_board else None
-    steering = Steering(manager, display, leaving="leave", runs=False)
+    steering = Steering(manager, display, runs=False)
     snapshot = await manager.load(debate_id)
     with ExitStack() as cleanup:
         cleanup.callback(display.close)

@@ -20,6 +20,8 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 
 PAUSE_POLL_INTERVAL = 0.2  # seconds between looks at a paused debate
+LEFT_POLL_INTERVAL = 1.0  # the same, of one that was left
+MAX_LEFT_PAUSE = 24 * 3600.0  # seconds that the process of a debate that was left waits for it to be resumed
 
 
 class LiveRun:
@@ -34,7 +36,7 @@ class LiveRun:
     async def watch(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Show a debate until it ends, is paused, or waits for the caller's turn."""
         keyboard = Keyboard.find() if self.background and not self.is_left else None
-        steering = Steering(self.manager, self.display, leaving="leave it running", runs=True)
+        steering = Steering(self.manager, self.display, runs=True)
         with ExitStack() as cleanup:
             cleanup.callback(self.display.close)
             if keyboard:
@@ -53,7 +55,11 @@ class LiveRun:
     async def follow(
         self, snapshot: DebateSnapshot, steering: Steering | None, restore: Callable[[], None]
     ) -> DebateSnapshot:
-        """Wait for the end of the debate. With keys a paused one is waited for, too: they may resume it."""
+        """Wait for the end of the debate. With keys a paused one is waited for, too: they may resume it.
+
+        One that was left is resumed from elsewhere, and then expected to go on here.
+        """
+        left_since = 0.0
         async with anyio.create_task_group() as tasks:
             if steering:
                 tasks.start_soon(self.detach_when_left, steering, restore)
@@ -61,24 +67,33 @@ class LiveRun:
                 # Again after each wait: another process may have stopped it meanwhile.
                 self.manager.run_to_end(snapshot)
                 snapshot = await self.manager.follow(snapshot.id, wait=60)
-                if snapshot.status == "paused" and steering and not steering.has_left.is_set():
+                if snapshot.status != "paused":
+                    left_since = 0.0
+                    if snapshot.status != "running":
+                        break
+                elif self.is_left:
+                    left_since = left_since or anyio.current_time()
+                    if anyio.current_time() > left_since + MAX_LEFT_PAUSE:
+                        break
+                    await anyio.sleep(LEFT_POLL_INTERVAL)
+                elif steering:
                     self.display.on_commit(snapshot)
                     steering.show_keys()
                     await anyio.sleep(PAUSE_POLL_INTERVAL)
-                elif snapshot.status != "running":
+                else:
                     break
             tasks.cancel_scope.cancel()
         return snapshot
 
     async def detach_when_left(self, steering: Steering, restore: Callable[[], None]) -> None:
-        """Go on without the terminal, if there is anything to go on with."""
+        """Go on without the terminal."""
         await steering.has_left.wait()
         snapshot = self.display.snapshot
-        if self.background and snapshot and not snapshot.debate.paused:
+        if self.background and snapshot:
             self.is_left = True
             restore()
             self.display.detach()
-            self.background.leave()
+            self.background.leave(is_paused=snapshot.debate.paused is not None)
 
 
 async def redraw(display: LiveDisplay, background: Background | None = None) -> None:

@@ -15,13 +15,13 @@ SURE = "c again concludes: the verdict follows from what was said so far. Any ot
 
 
 class Steering:
-    """Reads keys while a debate is shown. `leaving`: what q does, as it is told; `has_left`: set by it.
+    """Reads keys while a debate is shown. `has_left`: set by q.
 
-    `runs`: whether this process goes on with a debate that a key resumes.
+    `runs`: whether this process runs the debate, also when it is left, and goes on with it when a key resumes it.
     """
 
-    def __init__(self, manager: DebateManager, display: LiveDisplay, *, leaving: str, runs: bool) -> None:
-        self.manager, self.display, self.leaving, self.runs = manager, display, leaving, runs
+    def __init__(self, manager: DebateManager, display: LiveDisplay, *, runs: bool) -> None:
+        self.manager, self.display, self.runs = manager, display, runs
         self.is_sure = False  # c was pressed once
         self.has_left = anyio.Event()
 
@@ -36,8 +36,9 @@ class Steering:
 
     def show_keys(self) -> None:
         snapshot = self.display.snapshot
-        pause = "p go on" if snapshot and snapshot.debate.paused else "p pause"
-        self.display.keys = f"{pause}  n note  c conclude  q {self.leaving}"
+        is_paused = snapshot is not None and snapshot.debate.paused is not None
+        leave = f"leave it {'paused' if is_paused else 'running'}" if self.runs else "leave"
+        self.display.keys = f"{'p go on' if is_paused else 'p pause'}  n note  c conclude  q {leave}"
 
     async def press(self, keys: list[str]) -> None:
         """Keys that were read at once. One key pressed twice counts twice, however late it is read.
