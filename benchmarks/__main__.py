@@ -12,7 +12,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks rhetoric MODEL
        python -m benchmarks hollow [DEBATES]
        python -m benchmarks recall
-       python -m benchmarks team [DRAWS]
+       python -m benchmarks team [DRAWS [RUNS]]
        python -m benchmarks quotes DEBATES.jsonl.gz
        python -m benchmarks pages DEBATES.jsonl.gz FOLDER [ID ...]
        python -m benchmarks mirrors [--debates N]
@@ -30,6 +30,7 @@ COMMANDS = {
     "soak": "crashes.soak",
     "arms": "arms.coverage",
     "convergence": "recorded.similarity",
+    "team": "recorded.teams.tables",
     **{
         name: f"recorded.{name}"
         for name in (
@@ -42,7 +43,6 @@ COMMANDS = {
             "recall",
             "rhetoric",
             "stopping",
-            "team",
         )
     },
 }
