@@ -107,13 +107,12 @@ class World:
         private = [(1 - LEAK) * self.believe(seat)[side] + LEAK for seat in range(SEATS)]
         pairs = [(one, other) for one in range(SEATS) for other in range(one)]
         overlap = [len(self.cited[a] & self.cited[b]) / len(self.cited[a] | self.cited[b]) for a, b in pairs]
-        alike = 0.9 if self.one_model else 0.5
         return {
             "gap": mean(1 - belief for belief in private),
             "unexplained_flips": len(self.flips) / SEATS,
             "nothing_new": 1 - mean(self.rises) if self.rises else 0,
             "overlap": mean(overlap),
-            "dependence": 1 - 1 / (1 + (SEATS - 1) * alike),
+            "dependence": 0.9 if self.one_model else 0.5,
         }
 
 

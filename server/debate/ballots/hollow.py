@@ -30,7 +30,7 @@ THRESHOLDS: dict[SignalName, Fraction] = {
     "overlap": Fraction(1, 5),
     "unanswered_attacks": Fraction(1, 2),
     "lost_dissent": Fraction(1, 2),
-    "dependence": Fraction(2, 3),
+    "dependence": Fraction(4, 5),
 }
 COUNTED: tuple[SignalName, ...] = ("gap", "unexplained_flips", "nothing_new", "overlap")
 """Those that can bring a challenge, two at least. What the others are worth was assumed, and not measured."""
@@ -242,13 +242,13 @@ def find_leader(ballots: Mapping[str, Balloted]) -> str:
 
 
 def measure_dependence(debate: Debate) -> Measured:
-    """How far debaters are one voice: one less the share that each is a voice of its own; those with a like, of all."""
+    """How far errors of two debaters go together, on average, however many there are; those with a like, of all."""
     answered = {turn.seat: turn.usage.model for turn in debate.turns}
     models = [answered.get(debater.name, debater.model) for debater in debate.setup.debaters]
     alike = [measure_likeness(one, other) for one, other in combinations(models, 2)]
     mean = sum(alike, Fraction(0)) / len(alike)
     shared = sum(models.count(model) > 1 and model != HUMAN for model in models)
-    return 1 - 1 / (1 + (len(models) - 1) * mean), shared, len(models)
+    return mean, shared, len(models)
 
 
 def measure_likeness(one: str, other: str) -> Fraction:
@@ -351,6 +351,16 @@ FOR_ADVOCATES = "not computed: advocates do not change their mind in public"
 def describe_counts(debate: Debate, signal: Signal) -> str:
     """What a signal counted, or why it is not computed."""
     if signal.value:
-        return f"{signal.part} of {signal.whole} {UNITS[signal.name]}"
+        counted = f"{signal.part} of {signal.whole} {UNITS[signal.name]}"
+        return (
+            f"{counted}, {count_voices(signal)} independent voices"
+            if signal.name == "dependence"
+            else counted
+        )
     is_advocates = signal.name in OF_CHANGED_MINDS and not may_change_in_public(debate)
     return FOR_ADVOCATES if is_advocates else NOT_COMPUTED
+
+
+def count_voices(dependence: Signal) -> str:
+    """How many independent voices the debaters amount to, as judges are counted: as a number with one digit."""
+    return f"{float(dependence.whole / (1 + (dependence.whole - 1) * Fraction(dependence.value))):.1f}"

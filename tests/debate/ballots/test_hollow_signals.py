@@ -1,13 +1,20 @@
 """Signs of hollow agreement: for each signal and limit a debate in which it fires, and its neighbour."""
 
 from fractions import Fraction
+from itertools import cycle, islice
 from typing import Any
 
 import pytest
 
 from server.debate.analysis.confidence import build_confidence
 from server.debate.ballots.challenges import SIGNAL_WORDS, build_signals, list_signal_lines
-from server.debate.ballots.hollow import COUNTED, THRESHOLDS, find_signals, is_worth_a_challenge
+from server.debate.ballots.hollow import (
+    COUNTED,
+    THRESHOLDS,
+    describe_counts,
+    find_signals,
+    is_worth_a_challenge,
+)
 from server.debate.facts.beliefs import Signal
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.replies.extract import Reply
@@ -119,20 +126,33 @@ class TestSignals:
         ).play()
         assert find(both, "lost_dissent").whole == 2
 
-    def test_models_that_are_one_are_one_voice(self) -> None:
-        at = hold()
-        apart = find(at.play_to_round(2), "dependence")
-        assert (apart.part, apart.whole, apart.value, apart.raised) == (0, 3, "0.5000", False)
+    @pytest.mark.parametrize("count", [2, 3, 5])
+    @pytest.mark.parametrize(
+        ("models", "value", "raised"),
+        [
+            (("m",), "0.9000", True),
+            (("gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1", "gpt-4o"), "0.7000", False),
+            (("gpt-5", "claude-opus-5", "gemini-3", "qwen3", "mistral-large"), "0.5000", False),
+            (("human",), "0.5000", False),  # people are voices of their own
+        ],
+        ids=["one-model", "one-family", "apart", "people"],
+    )
+    def test_dependence_is_that_of_two_debaters_however_many_there_are(
+        self, models: tuple[str, ...], value: str, raised: bool, count: int
+    ) -> None:
+        names = list(islice(cycle(models), count))
+        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": name} for n, name in enumerate(names)]
+        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
+        found = find(simulation.simulate(opened).play_to_round(2), "dependence")
+        assert (found.value, found.raised) == (value, raised)
+        assert (found.part, found.whole) == (count if models == ("m",) else 0, count)
+
+    def test_debaters_are_shown_as_the_voices_that_they_amount_to(self) -> None:
         team = [{"name": f"S{n}", "stance": f"plan {n}", "model": "m"} for n in range(5)]
         opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
-        found = find(simulation.simulate(opened).play_to_round(2), "dependence")
-        assert (found.part, found.raised) == (5, True)
-
-    def test_people_are_voices_of_their_own(self) -> None:
-        team = [{"name": f"S{n}", "stance": f"plan {n}", "model": "human"} for n in range(4)]
-        opened = simulation.build_setup(format="settle", debaters=team, options={"ballots": "rounds"})
-        found = find(simulation.simulate(opened).play_to_round(2), "dependence")
-        assert (found.part, found.value, found.raised) == (0, "0.6000", False)
+        debate = simulation.simulate(opened).play_to_round(2).debate
+        told = describe_counts(debate, find_signals(debate)[-1])
+        assert told == "5 of 5 debaters who share a model, 1.1 independent voices"
 
     def test_models_are_those_that_answered_whatever_they_were_asked_as(self) -> None:
         team = [{"name": f"S{n}", "stance": f"plan {n}", "model": f"router/{n}"} for n in range(5)]
