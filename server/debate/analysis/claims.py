@@ -4,7 +4,7 @@ Everything here is counted or computed from the recorded turns, ballots and read
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Annotated, Any
@@ -139,15 +139,26 @@ def rank_objections(debate: Debate, graph: Graph) -> list[tuple[Citation, str]]:
 
 def list_common_ground(debate: Debate, graph: Graph) -> list[str]:
     """What other sides support, repeat or concede, and nobody attacks; and where all hold the same in private."""
-    agreed = sorted(graph.find_agreement().items(), key=lambda item: -len({graph.sides[n] for n in item[1]}))
-    lines = [
-        f"{quote_point(debate, graph, point)} (accepted by {', '.join(names)})" for point, names in agreed
-    ]
+    agreed = sorted(
+        graph.find_agreement().items(), key=lambda item: -len({graph.side(link.source) for link in item[1]})
+    )
+    lines = [f"{quote_point(debate, graph, point)} ({describe_agreement(links)})" for point, links in agreed]
     ballots = find_voters(debate)
     choices = {ballot.choice for ballot in ballots.values()}
     if len(ballots) == len(debate.names) and len(choices) == 1 and "" not in choices:
         lines.append(f"in private all debaters hold {choices.pop()}'s position the likeliest")
     return lines
+
+
+def describe_agreement(links: Sequence[Link]) -> str:
+    """Who accepts a point, and who only by the analyst's reading."""
+    stated = [link.source.seat for link in links if not link.is_read]
+    same = [link.source.seat for link in links if link.relation == "same_as"]
+    read = [link.source.seat for link in links if link.is_read and link.relation != "same_as"]
+    parts = [f"accepted by {', '.join(stated)}"] if stated else []
+    parts += [f"claimed by {', '.join(same)} too, as the analyst reads it"] if same else []
+    parts += [f"accepted by {', '.join(read)}, as the analyst reads it"] if read else []
+    return "; ".join(parts)
 
 
 def list_differences(debate: Debate, graph: Graph) -> list[str]:
@@ -213,7 +224,12 @@ def build_analysis(debate: Debate) -> dict[str, Any]:
             {"point": id_of(one), "influence": round(value, 4)} for one, value in find_cruxes(debate, graph)
         ],
         "common_ground": [
-            {"point": id_of(point), "accepted_by": names} for point, names in graph.find_agreement().items()
+            {
+                "point": id_of(point),
+                "accepted_by": [link.source.seat for link in links if not link.is_read],
+                "according_to_analyst": [link.source.seat for link in links if link.is_read],
+            }
+            for point, links in graph.find_agreement().items()
         ],
         "contradictions": [
             {"between": [name_side(graph, side) for side in pair], "attacks": count, "open": left}
@@ -266,7 +282,15 @@ def build_claim_rows(debate: Debate, point: Point) -> list[dict[str, Any]]:
 
 
 def build_links(links: Iterable[Link]) -> list[dict[str, str]]:
-    return [{"from": id_of(one.source), "to": id_of(one.target), "relation": one.relation} for one in links]
+    return [
+        {
+            "from": id_of(one.source),
+            "to": id_of(one.target),
+            "relation": one.relation,
+            "according_to": "analyst" if one.is_read else "debater",
+        }
+        for one in links
+    ]
 
 
 def id_of(cited: Citation) -> str:

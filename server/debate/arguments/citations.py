@@ -62,6 +62,7 @@ class Link:
     source: Citation
     target: Citation
     relation: Relation
+    is_read: bool = False  # by the analyst; the debater did not say it
 
 
 class Reference(NamedTuple):
@@ -189,8 +190,8 @@ def list_read_links(point: Point, points: Mapping[Citation, Point]) -> list[Link
     """What a point does to others as the analyst reads it."""
     found = list[Link]()
     for claim in point.claims:
-        found += (Link(point.id, link.to, link.relation) for link in claim.links)
-        found += (Link(point.id, target, "same_as") for target in claim.same_as)
+        found += (Link(point.id, link.to, link.relation, is_read=True) for link in claim.links)
+        found += (Link(point.id, target, "same_as", is_read=True) for target in claim.same_as)
     return [link for link in found if link.target in points and link.target != point.id]
 
 

@@ -99,8 +99,8 @@ def draw_graphml(graph: Graph, show: Showing) -> str:
     root = ET.Element("graphml", xmlns=GRAPHML)
     for field, kind in _NODE_FIELDS.items():
         ET.SubElement(root, "key", {"id": field, "for": "node", "attr.name": field, "attr.type": kind})
-    relation = {"id": "relation", "for": "edge", "attr.name": "relation", "attr.type": "string"}
-    ET.SubElement(root, "key", relation)
+    for field in ("relation", "according_to"):
+        ET.SubElement(root, "key", {"id": field, "for": "edge", "attr.name": field, "attr.type": "string"})
     parent = ET.SubElement(root, "graph", id="points", edgedefault="directed")
     numbers = {cited: f"p{number}" for number, cited in enumerate(graph.points)}
     for cited, point in graph.points.items():
@@ -121,5 +121,6 @@ def draw_graphml(graph: Graph, show: Showing) -> str:
         ends = {"source": numbers[link.source], "target": numbers[link.target]}
         edge = ET.SubElement(parent, "edge", {"id": f"e{number}", **ends})
         ET.SubElement(edge, "data", key="relation").text = link.relation
+        ET.SubElement(edge, "data", key="according_to").text = "analyst" if link.is_read else "debater"
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)

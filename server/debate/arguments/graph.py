@@ -70,14 +70,16 @@ class Graph:
     def side(self, cited: Citation) -> str:
         return self.sides[cited.seat]
 
-    def find_agreement(self) -> dict[Citation, list[str]]:
-        """Points that another side supports, repeats or concedes and nobody attacks, each with the debaters who do."""
-        found: dict[Citation, list[str]] = {}
-        for link in self.links:
+    def find_agreement(self) -> dict[Citation, list[Link]]:
+        """Points that another side supports, repeats, concedes or claims too, and nobody attacks.
+
+        Each with a link of every debater who does: one that it stated, before those that the analyst read.
+        """
+        found: dict[Citation, dict[str, Link]] = {}
+        for link in sorted(self.links, key=lambda link: link.is_read):
             if link.relation in AGREES and self.side(link.source) != self.side(link.target):
-                names = found.setdefault(link.target, [])
-                names += [link.source.seat] if link.source.seat not in names else []
-        return {cited: names for cited, names in found.items() if not self.attackers[cited]}
+                found.setdefault(link.target, {}).setdefault(link.source.seat, link)
+        return {cited: list(by.values()) for cited, by in found.items() if not self.attackers[cited]}
 
     def find_cruxes(self, leader: str) -> list[tuple[Citation, float]]:
         """The points that another side attacks, with their influence on the lead of one side's case, the largest first.

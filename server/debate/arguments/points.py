@@ -3,8 +3,8 @@
 Debaters number their points in prose, with [1], [2] and so on. Each point has an id of ours: who made it, in which
 round, and the how manieth of that debater in that round it is ("Amber 2.1" in prompts, "Ada 2.1" for people). So an id
 does not depend on what number a debater wrote: gaps, repetitions and other scripts do no harm. A turn without numbers
-is one point, and so is a message. Where an analyst read the round, such a turn has a point for each of its claims,
-which begins where the claim does; the first keeps its id.
+is one point, and so are a message and a text with numbered notes below it. Where an analyst read the round, such a turn
+has a point for each of its claims, which begins where the claim does; the first keeps its id.
 
 Ids follow from the record alone, and are stored nowhere: they are the same in a fork, an import or a replay.
 """
@@ -42,6 +42,10 @@ _MARK_END = r"(?!\()[*_]{0,3}[:.]?[*_]{0,3}[ \t]*"  # "[1](address)" is a link
 
 _LISTED = re.compile(rf"{_LINE_START}\(?(?P<number>\d{{1,3}})[.)][*_]{{0,3}}[ \t]+", re.MULTILINE)
 """Items of a list such as "1. …", which some models write in place of marks."""
+
+_REFERENCE = re.compile(r"\[(?P<number>\d{1,3})\](?P<closing>[ \t]*(?:[.,;:!?)\n]|$))?")
+_ENUMERATION = re.compile(r"\d\][ \t]*[,;&\u2013-]?[ \t]*(?:and|or|to)?[ \t]*\[\d")
+_ADDRESS = re.compile(r"https?://\S+")
 
 LEAST_LISTED = 2
 
@@ -180,7 +184,7 @@ def find_words(debate: Debate, seat: str) -> tuple[str, ...]:
 def split_argument(text: str, words: tuple[str, ...], round_number: int) -> tuple[str, tuple[Span, ...]]:
     """(what stands before the first point, the points). `words`: as `find_words` has them."""
     marks = find_marks(text, words[:2], round_number)
-    if not marks:
+    if not marks or are_notes(text, marks):
         return "", (Span(0, len(text)),)
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     spans = []
@@ -196,6 +200,23 @@ def split_argument(text: str, words: tuple[str, ...], round_number: int) -> tupl
     if len(compile_words(words).sub("", before)) > MAX_PREFACE:
         return "", (Span(0, len(before)), *spans)
     return before, tuple(spans)
+
+
+def are_notes(text: str, marks: Sequence[re.Match[str]]) -> bool:
+    """Whether the numbers are those of notes to the text before them.
+
+    It refers to each of them, at the end of a clause, or with more words than any note has. A list of the numbers, such
+    as "[1] and [2]", announces points.
+    """
+    before, ends = text[: marks[0].start()].strip(), [mark.start() for mark in marks[1:]] + [len(text)]
+    referred = {found["number"]: found["closing"] is not None for found in _REFERENCE.finditer(before)}
+    numbers = [mark["number"] for mark in marks]
+    if not all(number in referred for number in numbers):
+        return False
+    if all(referred[number] for number in numbers) and not _ENUMERATION.search(before):
+        return True
+    notes = (text[mark.end() : end] for mark, end in zip(marks, ends, strict=True))
+    return all(len(_ADDRESS.sub("", note).strip()) <= len(before) for note in notes)
 
 
 def find_kind(mark: re.Match[str]) -> PointKind:

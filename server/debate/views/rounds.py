@@ -94,6 +94,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
         "audits": [audit.text for audit in held(debate.audits, "referee")],
         "marks": [row for row in list_mark_rows(debate) if row["said"]["round"] == round_number],
         "claims": list_claim_rows(recorded, debate, round_number) if shows_claims(debate) else [],
+        "unclear": [left for left in list_unclear(debate) if left["said"]["round"] == round_number],
         "closings": dump(held(debate.round_summaries, "moderator"), "summary", "settled", "decision"),
         "ballots": [build_ballot(ballot) for ballot in ballots],
         "judgments": [build_judgment(judged) for judged in judgments],
@@ -104,6 +105,12 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 def list_mark_rows(debate: Debate) -> list[dict[str, Any]]:
     """What the observer alleges, if clients may see it."""
     return build_rhetoric(debate)["marks"] if shows_marks(debate) else []
+
+
+def list_unclear(debate: Debate) -> list[dict[str, Any]]:
+    """What the analyst could read in two ways, and why, if clients may see it."""
+    extractions = debate.extractions if shows_claims(debate) else ()
+    return [left.model_dump() for extracted in extractions for left in extracted.left_out]
 
 
 def describe_reading(debate: Debate, event: events.Observed | events.Extracted) -> tuple[str, str]:
@@ -191,7 +198,7 @@ def build_extraction(named: Debate) -> dict[str, Any]:
         "claims": sum(len(extracted.claims) for extracted in named.extractions),
         "dropped": sum(extracted.dropped for extracted in named.extractions),
         "unknown": sum(extracted.unknown for extracted in named.extractions),
-        "left_out": [left.model_dump() for extracted in named.extractions for left in extracted.left_out],
+        "unclear": list_unclear(named),
     }
 
 

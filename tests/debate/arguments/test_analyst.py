@@ -98,8 +98,10 @@ class TestRecord:
 
     @pytest.mark.parametrize("hidden", ["analyst", "debaters"])
     def test_clients_do_not_see_what_is_hidden_from_them(self, hidden: str) -> None:
-        at = extract(DOUBLED, visibility={"hide_from_client": [hidden]}).play()
-        assert build_round(at.debate, 1)["claims"] == []
+        left = {"left_out": [{"speaker": "Bob", "words": "It may fail", "why": "Which?"}]}
+        at = extract(DOUBLED, more=left, visibility={"hide_from_client": [hidden]}).play()
+        assert at.debate.extractions[0].left_out
+        assert (build_round(at.debate, 1)["claims"], build_round(at.debate, 1)["unclear"]) == ([], [])
         assert "extraction" not in build_analysis(at.debate)
         assert "So: " not in render_transcript(at.debate, at.log)
         assert "So: " not in str(build_graph_data(at.debate))

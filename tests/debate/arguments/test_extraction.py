@@ -12,7 +12,7 @@ from server.debate.facts.answers import ClaimLink
 from server.debate.facts.beliefs import Citation
 from server.debate.replies.extract import Reply
 from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_analysis, list_tasks
+from server.debate.views.rounds import build_analysis, build_round, list_tasks
 from server.debate.views.verdict import build_verdict
 from tests.support import simulation
 from tests.support.analyst_debates import (
@@ -76,7 +76,9 @@ class TestReading:
         shown = render_transcript(at.debate, at.log)
         assert 'Left out, of Bob: "The wait, or the audit."\n\n> It may fail' in shown
         assert "Not counted: 2 rows whose words are not in the turns named." in shown
-        assert build_analysis(at.debate)["extraction"]["left_out"][0]["said"]["quote"] == "It may fail"
+        assert build_analysis(at.debate)["extraction"]["unclear"][0]["said"]["quote"] == "It may fail"
+        (unclear,) = build_round(at.debate, 1)["unclear"]
+        assert (unclear["said"]["quote"], unclear["why"]) == ("It may fail", "The wait, or the audit.")
 
     def test_keys_kinds_and_references_are_read_in_any_spelling(self) -> None:
         odd = {
@@ -236,16 +238,40 @@ class TestLinks:
         assert extracted.claims[1].same_as == (Citation(seat="Bob", round=1, point=1),)
         assert "same_as Bob 1.1" in list_links(at, "Ada", 1)
         (agreed,) = build_graph(at.debate).find_agreement().items()
-        assert agreed == (Citation(seat="Bob", round=1, point=1), ["Ada"])
+        accepted, by = agreed
+        assert accepted == Citation(seat="Bob", round=1, point=1)
+        assert [(link.source.seat, link.is_read) for link in by] == [("Ada", True)]
 
     def test_what_two_sides_claim_is_common_ground(self) -> None:
         turns = TURNS | {"Ada": "The bill is twice what it was. Speed matters."}
         at = extract(DOUBLED, build_claim("The bill is twice", "B", same_as=["#1"]), turns=turns).play()
         assert build_verdict(at.debate).claims.common_ground == [
-            '[Bob 1.1] "Well. Costs doubled in 2024, says the audit. It may fail. Waiting is free." (accepted by Ada)'
+            f'[Bob 1.1] "{TURNS["Bob"]}" (claimed by Ada too, as the analyst reads it)'
         ]
         assert "p1 ---|same as| p0" in draw(at.debate, "mermaid")
         assert ">same_as<" in draw(at.debate, "graphml")
+        assert ">analyst<" in draw(at.debate, "graphml")
+
+    @pytest.mark.parametrize(
+        ("said", "read", "told"),
+        [
+            ("", {"same_as": ["#1"]}, "claimed by Ada too, as the analyst reads it"),
+            ("", {"links": [build_link("concedes", "#1")]}, "accepted by Ada, as the analyst reads it"),
+            (" [concedes A 1.1]", {"same_as": ["#1"]}, "accepted by Ada"),
+        ],
+    )
+    def test_who_accepts_a_point_is_told_from_who_is_read_so(
+        self, said: str, read: dict[str, Any], told: str
+    ) -> None:
+        turns = TURNS | {"Ada": f"The bill is twice what it was.{said} Speed matters."}
+        at = extract(DOUBLED, build_claim("The bill is twice", "B", **read), turns=turns).play()
+        (line,) = build_verdict(at.debate).claims.common_ground
+        assert line.endswith(f" ({told})")
+        (row,) = build_analysis(at.debate)["claims"]["common_ground"]
+        names = ([], ["Ada"]) if "analyst" in told else (["Ada"], [])
+        assert (row["accepted_by"], row["according_to_analyst"]) == names
+        (link,) = build_graph_data(at.debate)["links"]
+        assert link["according_to"] == ("analyst" if "analyst" in told else "debater")
 
     @pytest.mark.parametrize("same", ["#1", "A 1.1", "A 1.2"])
     def test_nobody_claims_the_same_as_itself(self, same: str) -> None:

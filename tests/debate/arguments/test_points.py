@@ -98,6 +98,33 @@ def test_a_turn_is_split_at_its_numbers(text: str, before: str, points: list[tup
     assert split(text) == (before, points)
 
 
+CITED = "Tea is kinder [1]. It costs less [2]."
+SHOWN = "As [1] and [2] show, it is."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CITED}\n\n[1] Smith, 2020\n[2] Jones, 2021",
+        f"{CITED}\n\n1. Smith, 2020\n2. Jones, 2021",
+        "Tea is kinder [1].\n[1] Smith, A Cup of Tea, 2020, with many words.",
+        f"{SHOWN}\n[1] Smith, 2020\n[2] https://example.org/a-long-address-of-a-page",
+        f"{CITED} {'x' * MAX_PREFACE}\n[1] Smith, 2020\n[2] Jones, 2021",
+    ],
+)
+def test_a_text_with_notes_is_one_point(text: str) -> None:
+    assert split(text) == ("", [(text, "")])
+
+
+@pytest.mark.parametrize(
+    "before", ["Two points, [1] and [2].", "They are [1], and [2].", "Of these, [1] decides it."]
+)
+def test_points_that_are_announced_are_points(before: str) -> None:
+    points = ["It costs more than anybody says.", "It fails, as it has always failed."]
+    found = [(point, "fact") for point in points]
+    assert split(f"{before}\n[1] {points[0]}\n[2] {points[1]}") == (before, found)
+
+
 def test_a_long_text_before_the_first_number_is_a_point_too() -> None:
     sentence = "x" * MAX_PREFACE
     assert split(f"{sentence}\n[1] Smith, 2020") == (sentence, [("Smith, 2020", "fact")])
