@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
         "debate.schemas debate.state debate.votes"
     ),
     "debate.commands.fork": (
-        "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state"
+        "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state debate.votes"
     ),
     "debate.commands.intervene": (
         "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state"
@@ -82,9 +82,9 @@ ROOMS: dict[str, str] = {
     "engine.turnstile": "",
     "debate.commands.submit": "debate.ballots debate.facts debate.replies debate.rules debate.state",
     "engine.database": (
-        "debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
-        "debate.commands.setup debate.commands.submit debate.facts debate.replies debate.rules debate.state "
-        "debate.views debate.votes redaction signing storage storage.contract"
+        "debate.analysis debate.ballots debate.commands.intervene debate.commands.submit debate.facts "
+        "debate.replies debate.rules debate.state debate.views debate.votes redaction signing storage "
+        "storage.contract"
     ),
     "engine.model_calls": (
         "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules debate.state "
@@ -99,11 +99,11 @@ ROOMS: dict[str, str] = {
         "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency"
     ),
     "engine.setups": (
-        "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state "
-        "models.registry models.windows redaction research"
+        "debate.commands.fork debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state "
+        "debate.votes engine.database models.registry models.windows redaction research storage.contract"
     ),
     "engine.debates": (
-        "debate.commands.fork debate.commands.intervene debate.commands.requests "
+        "debate.commands.intervene debate.commands.requests "
         "debate.commands.revise_positions debate.commands.setup debate.commands.submit debate.facts "
         "debate.rules engine.database engine.driver engine.model_calls engine.runner engine.setups "
         "models.client models.model_servers models.prices models.registry models.windows redaction research "

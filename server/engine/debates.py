@@ -16,7 +16,6 @@ from typing import Self
 
 import anyio
 
-from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.revise_positions import build_revision
@@ -31,13 +30,12 @@ from server.debate.rules.decide import next_round
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
-from server.engine.database.ledger import find_team
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
-from server.engine.setups import SetupCheck, plan_setup
+from server.engine.setups import FindTeam, SetupCheck, plan_fork, plan_setup
 from server.models.client import DEFAULT_TERMS, NOBODY, ClientTerms, Guest
 from server.models.model_servers import choose_models
 from server.models.prices import PriceTable
@@ -160,9 +158,7 @@ class DebateManager:
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
         await self._take_turn()
-        find = partial(
-            find_team, ledger=self.store.journal, owner=self.store.owner, find_price=self._find_price
-        )
+        find = self._find_team(self.store.owner)
         setup = await plan_setup(request, self._open, self._choose_models, find)
         asked = repeats.build_asked(joins, start=request)
         return await self._create(setup, (), actor, code, asked, guest, LOCAL_OWNER, hold=hold)
@@ -212,10 +208,14 @@ class DebateManager:
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = (await self.load(debate_id)).require_whole()
-        setup, inherited = build_fork(debate_id, parent.debate, parent.entries, at_round, changes)
+        find = self._find_team(parent.owner)
+        setup, inherited = await plan_fork(parent, at_round, changes, self._choose_models, find)
         setup = add_prices(setup, self._find_price)
         asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
         return await self._create(setup, inherited, actor, code, asked, guest, parent.owner)
+
+    def _find_team(self, owner: str | None) -> FindTeam:
+        return partial(self.checks.find_team, self.store.journal, owner, self._find_price)
 
     async def _create(
         self,

@@ -1,8 +1,6 @@
 """Teams: the models of a debate are chosen from candidates when it is opened, and the choice is a fact."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
@@ -17,51 +15,14 @@ from server.debate.views.state import build_state
 from server.debate.views.verdict import build_report
 from server.debate.votes.families import family
 from server.engine.database.ledger import import_judgments, read_judgments
-from server.engine.database.snapshots import DebateSnapshot
-from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.check import check_database
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.teams import DEBATERS, GOOD, NAMES, list_seats, open_many, start, teach
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
-
-GOOD, FAIR, POOR = ("one", "two"), ("three", "four"), ("five", "six")
-NAMES = tuple(f"{vendor}/{name}" for name in (*GOOD, *FAIR, *POOR) for vendor in ("acme", "beta"))
-SHARES = dict.fromkeys(GOOD, 0.95) | dict.fromkeys(FAIR, 0.75) | dict.fromkeys(POOR, 0.55)
-DEBATERS = [{"name": "Ada", "stance": "Ship it"}, {"name": "Ben", "stance": "Wait"}]
-
-
-@asynccontextmanager
-async def open_many(database: str = ":memory:", names: Iterable[str] = NAMES) -> AsyncIterator[DebateManager]:
-    models: dict[str, Any] = {name: ScriptedModel(name=name) for name in (*names, "mine")}
-    async with open_engine(database, models) as manager:
-        yield manager
-
-
-async def teach(
-    manager: DebateManager, items: int, topic: str = "", names: Iterable[str] = NAMES, owner: str = "local"
-) -> None:
-    """Import judgments in which each model is right as often as its name says."""
-    judgments = []
-    for place, name in enumerate(names):
-        right = round(SHARES[name.partition("/")[2]] * items)
-        for number in range(items):
-            choice = "a" if (number * 7 + place * 3) % items < right else "b"
-            readings = Reading(1, choice), Reading(2, choice)
-            topics = (topic,) if topic else ()
-            judgments.append(Judgment(f"{topic} item {number}", name, "a", readings, topics=topics))
-    await import_judgments(manager.store.journal, judgments, owner)
-
-
-async def start(manager: DebateManager, debaters: Any = None, **team: Any) -> DebateSnapshot:
-    asked = {"candidates": list(NAMES), **team}
-    return await start_debate(manager, debaters=debaters or DEBATERS, options={"team": asked, "seed": 5})
-
-
-def list_seats(snapshot: DebateSnapshot) -> list[str]:
-    return [debater.model for debater in snapshot.debate.setup.debaters]
 
 
 async def test_the_choice_is_a_fact_of_the_journal_and_of_the_state(database: str) -> None:

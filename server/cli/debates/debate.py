@@ -114,15 +114,20 @@ SEAT_OPTIONS = combine_options(
 )
 """Options of `debate` and `fork`."""
 
+CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
+
+CANDIDATE_OPTIONS = combine_options(
+    click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
+    click.option("--topic", help="Choose by what the ledger knows of this tag."),
+)
+"""Options of `debate` and `fork`: a team that the ledger chooses."""
+
 PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
 WINDOW_HELP = "What does not fit a model's window: refused, or sent all the same.  [refuse]"
-CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
 QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
 
 DEBATE_OPTIONS = combine_options(
-    click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
     click.option("--team-size", type=click.IntRange(2, 26), help="Models to choose for positions."),
-    click.option("--topic", help="Choose by what the ledger knows of this tag."),
     click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
     click.option(
         "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
@@ -202,6 +207,7 @@ def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) ->
 @debaters_option("A debater", "Default: a model names the positions.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk before the verdict.")
 @SEAT_OPTIONS
+@CANDIDATE_OPTIONS
 @DEBATE_OPTIONS
 @click.option(
     "--chaos", metavar="SPEC", callback=parse_chaos, help=f"Inject faults into all models: {EXAMPLE_SPEC}"
@@ -277,13 +283,15 @@ def list_new_models(debate: Debate, changes: dict[str, Any]) -> list[tuple[str, 
 @debaters_option("A debater's new stance")
 @click.option("--moderator-model", "moderator", help="The model of the moderator.")
 @click.option("--rounds", type=click.IntRange(1), help="Rounds of talk, those taken over included.")
+@CANDIDATE_OPTIONS
 @SEAT_OPTIONS
 @OUTPUT_OPTIONS
 @click.pass_obj
 def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> None:
     """Run a new debate that takes over the first rounds of another, with changes.
 
-    Everything that no option changes stays. `counterpoint compare` puts the two side by side.
+    Everything that no option changes stays. `counterpoint compare` puts the two side by side. With candidates
+    or a topic the models of debaters and judges are chosen anew.
 
     Example: counterpoint fork k3x9w2m4p7qr --at-round 1 --judge-model openai/gpt-5.6-terra
     """
@@ -325,6 +333,8 @@ def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> C
     data = {name: given[name] for name in ("moderator", "instructions", "seed", "pause_when") if given[name]}
     data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
     data["stances"] = {row["name"]: row["stance"] for row in changed}
+    if any(team := {key: given[key] for key in ("candidates", "topic") if given[key]}):
+        data["team"] = team
     return validate_input(ChangesInput, data | build_judges(given), given)
 
 

@@ -6,36 +6,48 @@ how the parent was brought to its end, and no verdict.
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
-from server.debate.commands.requests import ChangesInput, JudgesInput
+from server.debate.commands.requests import ChangesInput, JudgesInput, TeamInput
 from server.debate.commands.setup.debaters import find_same_stance
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import build_breakpoints, check_breakpoints
+from server.debate.commands.setup.team import MOST_JUDGES, add_team, check_drawable
 from server.debate.facts import config, events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
-from server.debate.facts.config import MODERATOR, Debater, JudgePanel
+from server.debate.facts.config import MODERATOR, WRITTEN, Debater, JudgePanel
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Opened, Recorded
+from server.debate.facts.team import Team
+from server.debate.facts.text import normalize_topic
 from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.rules.transitions import IllegalEvent, replay
 from server.debate.state.debate import Debate, judge_seats, replace
 from server.debate.state.seats import seat_models
+from server.debate.votes.teams import TeamRequest
 
 FORKED = "forked"
 """The reason of a replacement that a fork begins with."""
 
 
 def fork(
-    debate_id: str, debate: Debate, log: Sequence[Recorded], at_round: int, changes: ChangesInput
+    debate_id: str,
+    debate: Debate,
+    log: Sequence[Recorded],
+    at_round: int,
+    changes: ChangesInput,
+    team: Team | None = None,
 ) -> tuple[Opened, tuple[Event, ...]]:
     """Return the setup of a fork and the events that it inherits; round 0 inherits the setup only.
+
+    `team`: was chosen as `plan_fork_team` says.
 
     Raises:
         InvalidRequestError: the round is not over, no round would follow it, or a change is not possible.
@@ -45,6 +57,7 @@ def fork(
     which = f"{last} is the last that is" if last else "none is yet"
     require(at_round <= last, f"Round {at_round} is not over, and {which}: pass at_round={last}, or less.")
     entries = find_inherited_entries(log, at_round)
+    changes = add_choice(changes, team, debate) if team else changes
     setup = apply_changes(debate, changes, at_round)
     past = adapt_events(entries, debate.setup, setup, changes)
     # Inherited turns that were retracted after the inherited rounds stay retracted.
@@ -52,17 +65,13 @@ def fork(
     later = (event for event in made if event.turn_round <= at_round < event.round)
     past += [event.model_copy(update={"round": at_round, "request_id": ""}) for event in later]
     past += build_model_replacements(setup, past, changes)
-    pairs = zip(debate.setup.debaters, setup.debaters, strict=True)
-    restanced = [
-        new.name for old, new in pairs if old.stance != new.stance or new.name in setup.forked_restanced
-    ]
     forked: dict[str, Any] = {
         "forked_from": debate_id,
         "forked_at_round": at_round,
         "forked_hash": entries[-1].hash if entries else log[0].hash,
-        "forked_restanced": tuple(restanced) if at_round else (),
+        "forked_restanced": list_restanced(debate.setup, setup) if at_round else (),
         "tags": debate.tags,
-        "team": None if changes.models else setup.team,
+        "team": team or (None if changes.models else setup.team),
         "ledger": None,  # what is known of its judges when it begins
         "memory": setup.memory and setup.memory.forget_texts(),
         "mirror_of": "",
@@ -72,9 +81,67 @@ def fork(
         extended = sum(event.rounds for event in past if isinstance(event, interventions.RoundsExtended))
         forked["max_rounds"] = max(changes.max_rounds - extended, 1)
     setup = setup.model_copy(update=forked)
+    setup = add_team(setup, team) if team else setup
     if at_round:
         check_can_continue(setup, past, at_round)
     return setup, tuple(past)
+
+
+def list_restanced(before: Opened, after: Opened) -> tuple[str, ...]:
+    """The debaters whose inherited turns argue for another stance than theirs."""
+    pairs = zip(before.debaters, after.debaters, strict=True)
+    restanced = {new.name for old, new in pairs if old.stance != new.stance}.union(before.forked_restanced)
+    return tuple(debater.name for debater in after.debaters if debater.name in restanced)
+
+
+def plan_fork_team(
+    debate: Debate, at_round: int, changes: ChangesInput, models: Sequence[str]
+) -> TeamRequest:
+    """What a fork with `changes.team` chooses of these candidates: its debaters, and judges that were not heard yet.
+
+    Whom changes.models and changes.judges.models name stays, and so do seats of callers, and a panel with one.
+
+    Raises:
+        InvalidRequestError: the team does not fit the debaters, or nobody is left to be chosen.
+    """
+    team, setup = changes.team or TeamInput(), apply_changes(debate, changes, at_round)
+    check_drawable(models, "in changes.models")
+    free = list_free_debaters(debate, changes)
+    count = len(setup.framer.models) if setup.framer else len(free)
+    problem = (
+        f"changes.team.size={team.size}, and there are {len(setup.debaters)} debaters: leave the size out."
+    )
+    require(team.size in (0, count if setup.framer else len(setup.debaters)), problem)
+    judges = setup.judges.models
+    is_named = bool(changes.judges and changes.judges.models) or not WRITTEN.isdisjoint(judges)
+    has_own_panel = not judges or is_named or were_judges_heard(debate, at_round)
+    require(count or not has_own_panel, "changes.team: every seat has a model. Leave changes.team out.")
+    return TeamRequest(
+        candidates=tuple(dict.fromkeys(models)),
+        count=count,
+        seated=() if setup.framer else tuple(one.model for one in setup.debaters if one.name not in free),
+        judges=0 if has_own_panel else MOST_JUDGES,
+        topic=normalize_topic(team.topic),
+        diversity=Fraction(str(team.diversity)),
+    )
+
+
+def list_free_debaters(debate: Debate, changes: ChangesInput) -> list[str]:
+    """The debaters that a team is chosen for."""
+    named = {*map(str.strip, changes.models)}
+    seats = debate.setup.debaters
+    return [one.name for one in seats if one.name not in named and one.model not in WRITTEN]
+
+
+def add_choice(changes: ChangesInput, team: Team, debate: Debate) -> ChangesInput:
+    """The changes with the models that were chosen."""
+    models = dict(zip(list_free_debaters(debate, changes), team.chosen, strict=False)) | changes.models
+    judges = changes.judges
+    if team.judges:
+        given = judges or JudgesInput()
+        count = given.count or len(drop_added_judges(debate).judges.models)
+        judges = given.model_copy(update={"models": [*team.judges], "count": count})
+    return changes.model_copy(update={"models": models, "judges": judges})
 
 
 def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:  # noqa: C901  (a table of cases)
@@ -265,9 +332,15 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
 def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
     setup = drop_added_judges(debate)
     require(setup.judges.models, f"{setup.format} has no judges here: leave changes.judges out.")
-    heard = any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1))
+    heard = were_judges_heard(debate, at_round)
     require(not heard, f"The judges were heard in the rounds up to {at_round}: fork before them.")
     pool = requested.models or setup.judges.models
     models = tuple(pool[index % len(pool)] for index in range(requested.count or len(pool)))
     changed = requested.model_dump(exclude_unset=True, exclude_none=True, exclude={"count"})
-    return setup.judges.model_copy(update=changed | {"models": models})
+    named = changed.get("reserve", setup.judges.reserve)
+    reserve = tuple(model for model in named if model not in models)
+    return setup.judges.model_copy(update=changed | {"models": models, "reserve": reserve})
+
+
+def were_judges_heard(debate: Debate, at_round: int) -> bool:
+    return any(debate.round_phase(number).participants == "judges" for number in range(1, at_round + 1))

@@ -249,7 +249,9 @@ class VotingInput(Input):
 
 class TeamInput(Input):
     size: Annotated[int, Field(ge=2, le=26, description="0: one for each debater")] = 0
-    candidates: Annotated[ModelNames, Field(max_length=200, description="Empty: `models`")] = []
+    candidates: Annotated[
+        ModelNames, Field(max_length=200, description="Empty: `models`; in a fork its parent's")
+    ] = []
     topic: Annotated[Cleaned, Field(max_length=60, description="A tag of settled debates")] = ""
     diversity: Annotated[float, Field(ge=0, le=1)] = 1
 
@@ -315,6 +317,7 @@ class ChangesInput(Input):
 
     models: ModelChanges = {}
     stances: StanceChanges = {}
+    team: Annotated[TeamInput | None, Field(description="Chosen anew, where no model is named")] = None
     judges: JudgesInput | None = None
     moderator: ModelName = ""
     documents: Annotated[Documents, Field(description="Added")] = []

@@ -9,8 +9,6 @@ from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibr
 from server.debate.analysis.debates import ITS_MIRROR, THIS_DEBATE, build_extract, list_debate_judgments
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import JudgeRecord
-from server.debate.commands.requests import DebateRequest
-from server.debate.commands.setup.team import plan_team
 from server.debate.facts.config import LedgerExtract, Price
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
@@ -18,7 +16,13 @@ from server.debate.rules.schedule import verdict_source
 from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT
 from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally
-from server.debate.votes.teams import SETTLED_ITEMS, choose_team, draw_accuracies, list_contenders
+from server.debate.votes.teams import (
+    SETTLED_ITEMS,
+    TeamRequest,
+    choose_team,
+    draw_accuracies,
+    list_contenders,
+)
 from server.engine.database.errors import translate_storage_errors
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
@@ -106,30 +110,18 @@ async def add_ledger(setup: Opened, journal: Journal, owner: str = LOCAL_OWNER) 
 
 
 async def find_team(
-    request: DebateRequest,
-    models: Sequence[str],
-    planned: Opened,
-    *,
-    ledger: Ledger,
-    owner: str | None,
-    find_price: FindPrice,
-) -> Team | None:
-    """Choose the models of a debate from these candidates; None where that is not asked for.
+    asked: TeamRequest, seed: int, *, ledger: Ledger, owner: str | None, find_price: FindPrice
+) -> Team:
+    """Choose the models of a debate by what its owner knows of them, and by price.
 
-    A fixed number of queries, however many candidates and seats there are. `planned`: as in `plan_team`.
-
-    Raises:
-        InvalidRequestError: they cannot be chosen so.
+    A fixed number of queries, however many candidates and seats there are.
     """
-    asked = plan_team(request, models, planned)
-    if asked is None:
-        return None
     owner = owner or LOCAL_OWNER
     known = await read_knowledge(ledger, (*asked.candidates, *asked.seated), asked.topic, owner)
-    if draws := draw_accuracies(asked, known, planned.seed):
+    if draws := draw_accuracies(asked, known, seed):
         known = replace(known, pairs=await read_pairs(ledger, list_contenders(asked, draws), owner))
     prices = {model: find_price(model) for model in asked.candidates}
-    return choose_team(asked, known, draws, prices, planned.seed)
+    return choose_team(asked, known, draws, prices, seed)
 
 
 async def read_knowledge(ledger: Ledger, models: Iterable[str], topic: str, owner: str) -> Knowledge:

@@ -33,10 +33,9 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
     team, rows = request.options.team or TeamInput(), request.debaters
     if request.options.team is None and not (request.models and has_more_models(planned, models)):
         return None
-    written = ", ".join(sorted(WRITTEN.intersection(models)))
-    problem = f"{written} cannot be drawn: name it as the `model` of a debater."
-    require(not (written and request.options.team), problem)
-    if written:
+    if request.options.team:
+        check_drawable(models, "as the `model` of a debater")
+    elif not WRITTEN.isdisjoint(models):
         return None
     problem = f"options.team.size={team.size}, and there are {len(rows)} debaters: leave the size out."
     require(not (rows and team.size) or team.size == len(rows), problem)
@@ -54,6 +53,12 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
         topic=normalize_topic(team.topic),
         diversity=Fraction(str(team.diversity)),
     )
+
+
+def check_drawable(models: Iterable[str], place: str) -> None:
+    """Raises InvalidRequestError where a caller is among the candidates. `place`: where it can be named."""
+    written = ", ".join(sorted(WRITTEN.intersection(models)))
+    require(not written, f"{written} cannot be drawn: name it {place}.")
 
 
 def list_models(request: DebateRequest) -> list[str]:

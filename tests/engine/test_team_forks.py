@@ -1,0 +1,159 @@
+"""Forks that want a team of their own: chosen anew when they are opened, of the parent's candidates or of others."""
+
+import json
+from typing import Any
+
+import pytest
+
+from server.debate.commands.requests import ChangesInput
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.team import Team
+from server.debate.records.setup import check_opened
+from server.debate.views.state import build_state
+from server.debate.votes.families import family
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.debates import DebateManager
+from server.engine.transfer import export_debate, restore_debate
+from tests.support.engines import run_debate, start_debate
+from tests.support.teams import DEBATERS, FAIR, GOOD, NAMES, POOR, list_seats, open_many, start, teach
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
+
+
+async def fork(
+    manager: DebateManager, parent: DebateSnapshot, at_round: int = 1, **changes: Any
+) -> DebateSnapshot:
+    asked = ChangesInput.model_validate(changes)
+    return await manager.fork(parent.id, at_round, asked, actor="test")
+
+
+def read_team(snapshot: DebateSnapshot) -> Team:
+    team = snapshot.debate.setup.team
+    assert team is not None
+    return team
+
+
+def list_kinds(names: Any) -> set[str]:
+    return {name.partition("/")[2] for name in names}
+
+
+async def test_a_fork_has_its_models_chosen_anew_by_what_is_known_by_then(database: str) -> None:
+    async with open_many(database) as manager:
+        poor = [name for name in NAMES if name.partition("/")[2] in POOR]
+        ended = await run_debate(manager, debaters=DEBATERS, models=poor[:2])
+        await teach(manager, 100)
+        forked = await fork(manager, ended, team={"candidates": list(NAMES)})
+        team = read_team(forked)
+        assert list_kinds(list_seats(forked)) <= {*GOOD}
+        assert list_seats(forked) == list(team.chosen)
+        assert forked.debate.setup.judges.models == team.judges[:1]
+        assert (team.settled_items, team.ledger_head) == (20, 1200)
+        assert build_state(forked)["team"]["chosen"] == list(team.chosen)
+        assert read_team(await fork(manager, ended, team={"candidates": list(NAMES)})) == team
+        other = await fork(manager, ended, team={"candidates": list(NAMES)}, seed=77)
+        assert read_team(other).candidates != team.candidates
+        manager.run_to_end(forked)
+        assert (await manager.follow(forked.id, wait=5)).status == "concluded"
+
+
+async def test_without_candidates_the_parents_are_chosen_from_and_else_the_usual_models() -> None:
+    async with open_many() as manager:
+        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
+        await teach(manager, 100, "law")
+        again = read_team(await fork(manager, ended, team={"topic": " LAW "}))
+        assert [one.model for one in again.candidates] == list(NAMES)
+        assert again.topic == "law"
+        plain = await run_debate(manager, debaters=DEBATERS, models=list(NAMES[:2]))
+        usual = read_team(await fork(manager, plain, team={}))
+        assert [one.model for one in usual.candidates] == ["mine"]
+
+
+async def test_models_that_a_change_names_stay_and_so_does_a_caller() -> None:
+    async with open_many() as manager:
+        await teach(manager, 100)
+        ended = await start(manager)
+        named = await fork(manager, ended, 0, team={}, models={"Ada": "mine"})
+        assert list_seats(named) == ["mine", *read_team(named).chosen]
+        assert read_team(named).seated == ("mine",)
+        judges = {"models": ["acme/six", "beta/six"]}
+        panel = await fork(manager, ended, 0, team={}, judges=judges)
+        assert list(panel.debate.setup.judges.models) == judges["models"]
+        assert read_team(panel).judges == ()
+        three = await fork(manager, ended, 0, team={}, judges={"count": 3})
+        assert three.debate.setup.judges.models == read_team(three).judges[:3]
+        rows = [{**DEBATERS[0], "model": "caller"}, {**DEBATERS[1], "model": "mine"}]
+        written = await start_debate(manager, debaters=rows, options={"judges": {"models": ["caller"]}})
+        forked = await fork(manager, written, 0, team={"candidates": list(NAMES)})
+        assert list_seats(forked) == ["caller", *read_team(forked).chosen]
+        assert forked.debate.setup.judges.models == ("caller",)
+
+
+async def test_judges_of_a_fork_are_of_other_families_and_no_longer_in_reserve() -> None:
+    names = tuple(f"{vendor}/one" for vendor in ("acme", "beta", "gamma", "delta"))
+    async with open_many(names=names) as manager:
+        options = {"judges": {"models": ["mine"], "reserve": list(names)}}
+        ended = await start_debate(manager, debaters=DEBATERS, models=["mine"], options=options)
+        forked = await fork(manager, ended, 0, team={"candidates": list(names)})
+        panel = forked.debate.setup.judges
+        assert {*map(family, panel.models)}.isdisjoint(map(family, list_seats(forked)))
+        assert panel.reserve == tuple(name for name in names if name not in panel.models)
+        check_opened(forked.debate.setup)
+        own = await fork(
+            manager, ended, 0, team={"candidates": list(names)}, judges={"reserve": ["acme/one"]}
+        )
+        assert own.debate.setup.judges.reserve == ("acme/one",)
+
+
+async def test_positions_that_a_fork_has_named_go_to_those_chosen() -> None:
+    async with open_many() as manager:
+        options = {"framing": True, "team": {"candidates": list(NAMES), "size": 3}}
+        unnamed = await start_debate(manager, options=options)
+        framed = await manager.follow(unnamed.id, wait=5)
+        await teach(manager, 100)
+        forked = await fork(manager, framed, 0, team={})
+        assert list_kinds(list_seats(forked)) <= {*GOOD, *FAIR}
+        check_opened(forked.debate.setup)
+
+
+async def test_a_fork_with_a_team_of_its_own_is_restored_elsewhere(tmp_path: Any) -> None:
+    async with open_many() as manager:
+        ended = await run_debate(manager, debaters=DEBATERS, models=list(NAMES[:2]))
+        forked = await fork(manager, ended, team={"candidates": list(NAMES)}, run=True)
+        done = await manager.follow(forked.id, wait=5)
+        data = json.loads(json.dumps(await export_debate(manager, done.id)))
+    async with open_many(str(tmp_path / "elsewhere.db"), names=()) as elsewhere:
+        restored, _ = await restore_debate(elsewhere, data)
+        assert restored.debate == done.debate
+
+
+async def test_a_fork_is_chosen_for_by_what_the_owner_of_its_parent_knows(database: str) -> None:
+    async with open_many(database) as manager:
+        await teach(manager, 100, owner="ann")
+        parent = await start(manager.of("ann"))
+        asked = ChangesInput.model_validate({"team": {}})
+        for who in (manager, manager.of("ann")):
+            forked = await who.fork(parent.id, 0, asked, actor="test")
+            assert forked.owner == "ann"
+            assert read_team(forked).settled_items == 20
+
+
+async def test_a_team_that_a_fork_cannot_have_is_refused_with_what_to_do() -> None:
+    async with open_many() as manager:
+        parent = await start(manager)
+        for changes, message in (
+            ({"team": {"size": 3}}, "there are 2 debaters: leave the size out"),
+            (
+                {"team": {"candidates": ["caller", *NAMES]}},
+                "caller cannot be drawn: name it in changes.models",
+            ),
+            ({"team": {"candidates": ["nobody/nothing"]}}, "nobody/nothing"),
+            (
+                {"team": {}, "models": {"Ada": "mine", "Ben": "mine"}, "judges": {"models": ["mine"]}},
+                "every seat has a model. Leave changes.team out",
+            ),
+            ({"team": {}, "models": {"Cleo": "mine"}}, "nobody is called 'Cleo'"),
+        ):
+            with pytest.raises(InvalidRequestError, match=message):
+                await fork(manager, parent, 0, **changes)
+        with pytest.raises(InvalidRequestError, match="Round 4 is not over"):
+            await fork(manager, parent, 4, team={})
