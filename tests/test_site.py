@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.error_texts import find_texts, has_words
+from docs.error_texts import complete, find_sentences, find_texts, has_words
 from docs.screenshots import terminal
 from docs.site import DOCS, move_links
 from server.client_configs.clients import CLIENTS
@@ -128,7 +128,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 def test_every_error_text_that_is_explained_is_one_of_the_code() -> None:
     text = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     explained = [line.strip("` ") for line, _ in re.findall(r"^(`.*`)\n(:   )", text, re.MULTILINE)]
-    templates = [one for texts in find_texts().values() for one in texts]
+    templates = find_texts()
 
     assert len(explained) > 20
     assert [one for one in explained if not any(has_words(each, one) for each in templates)] == []
@@ -143,10 +143,36 @@ def test_the_picture_of_the_terminal_is_what_the_product_prints() -> None:
 
 
 def test_error_texts_are_found_wherever_they_are_raised() -> None:
-    found = find_texts()
-    every = [text for texts in found.values() for text in texts]
+    every = find_texts()
 
-    assert all(found.values())
+    assert all(find_sentences().values())
     assert "There is no question. Pass `question`: what to answer, in a sentence." in every
     assert "The settings file … cannot be read: …." in every
     assert not [text for text in every if "\n" in text]
+
+
+NAMES = (
+    "options.",
+    "limits.",
+    "changes.",
+    "max_cost_usd",
+    "request_id=",
+    "offset=",
+    "prompts:",
+    "pause_when ",
+)
+MODELS = ("litellm ", "local: ", "scripted: ")
+
+
+def test_every_row_of_the_error_texts_is_a_sentence_with_what_helps() -> None:
+    every = find_texts()
+    assert [t for t in every if re.match("[a-z]", t) and not t.startswith(NAMES + MODELS)] == []
+    assert [text for text in every if text[-1].isalnum()] == []
+
+    framed = complete("server/debate/replies/votes.py", "the shares do not sum to one")
+    assert framed is not None
+    assert framed[1] == "The answer of … could not be used: the shares do not sum to one."
+    assert framed[0] is not None
+    assert "asked once more" in framed[0].help
+    with pytest.raises(ValueError, match="no sentence"):
+        complete("server/engine/driver.py", "the shares do not sum to one")

@@ -215,7 +215,7 @@ class ModelCaller:
         with anyio.move_on_after(longest) as limit:
             reply = await asked.reply(request, on_text)
         if limit.cancelled_caught:
-            raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} s")
+            raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} seconds.")
         taken = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
         return replace(reply, usage=reply.usage.model_copy(update={"milliseconds": taken}))
 

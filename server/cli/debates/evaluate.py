@@ -59,7 +59,7 @@ def evaluate(settings: Settings, /, file: BinaryIO, **given: Any) -> None:
 
     Each line of the file is {"id", "question", "options": [2 to 26 texts], "answer": index of the right one}. Every
     question is debated, and voted on blindly for as many tokens as its debate took. Run again after an
-    interruption, nothing is paid for twice.
+    interruption, what was recorded is not paid for again.
 
     Example: counterpoint evaluate questions.jsonl --model openai/gpt-5.6-terra --judge anthropic/claude-sonnet-5-5
     """

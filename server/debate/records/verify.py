@@ -73,8 +73,8 @@ def parse_event(seq: int, body: Mapping[str, Any]) -> Event:
         if first["type"].startswith("union_tag"):
             problem = "is of a kind that is unknown here"
         raise InvalidRequestError(f"Entry {seq} ({kind}) {problem}. {NEWER_RELEASE_HINT}") from None
-    problem = f"Entry {seq} ({kind}) cannot be read: its values are not as they are written."
-    require(is_written_so(body, event.model_dump(mode="json")), problem)
+    altered = f"Entry {seq} ({kind}) cannot be read: its values are not as they are written."
+    require(is_written_so(body, event.model_dump(mode="json")), altered)
     return event
 
 

@@ -84,8 +84,8 @@ def _compile_schema(schema: Any) -> tuple[str, Any, ValidationCost]:
     except ValueError as error:
         raise InvalidRequestError(f"`output_schema` cannot be read as JSON: {error}. Change that.") from error
     size = count_bytes(text)
-    problem = f"has {size:,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
-    require(size <= MAX_SCHEMA_SIZE, f"`output_schema` {problem}")
+    too_large = f"`output_schema` has {size:,} bytes; {MAX_SCHEMA_SIZE:,} are allowed. Ask for less detail."
+    require(size <= MAX_SCHEMA_SIZE, too_large)
     problem = "`output_schema` must be a JSON object: a JSON Schema. Pass one."
     require(isinstance(schema, dict | bool), problem)
     draft = schema.get("$schema", NEWEST_DRAFT) if isinstance(schema, dict) else NEWEST_DRAFT

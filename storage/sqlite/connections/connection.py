@@ -100,9 +100,9 @@ def require_sqlite(version: tuple[int, ...], modules: Collection[str]) -> None:
     """Raises StorageError if SQLite is too old or was built without full-text search."""
     if version < MIN_SQLITE_VERSION:
         have, want = (".".join(map(str, numbers)) for numbers in (version, MIN_SQLITE_VERSION))
-        raise StorageError(f"SQLite {want} or newer is needed, this Python has {have}")
+        raise StorageError(f"this Python has SQLite {have}, and {want} or newer is needed")
     if "fts5" not in modules:
-        raise StorageError("SQLite with FTS5 (full-text search) is needed, this Python has one without")
+        raise StorageError("the SQLite of this Python has no full-text search (FTS5), which is needed")
 
 
 class Patience:
