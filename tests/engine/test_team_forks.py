@@ -98,10 +98,8 @@ async def test_judges_of_a_fork_are_of_other_families_and_no_longer_in_reserve()
         assert {*map(family, panel.models)}.isdisjoint(map(family, list_seats(forked)))
         assert panel.reserve == tuple(name for name in names if name not in panel.models)
         check_opened(forked.debate.setup)
-        own = await fork(
-            manager, ended, 0, team={"candidates": list(names)}, judges={"reserve": ["acme/one"]}
-        )
-        assert own.debate.setup.judges.reserve == ("acme/one",)
+        own = await fork(manager, ended, 0, team={"candidates": list(names)}, judges={"reserve": ["mine"]})
+        assert own.debate.setup.judges.reserve == ("mine",)
 
 
 async def test_positions_that_a_fork_has_named_go_to_those_chosen() -> None:

@@ -98,6 +98,31 @@ async def test_judges_are_of_other_families_than_the_debaters() -> None:
         assert "to judge" not in build_state(named)["team"]["reason"]
 
 
+@pytest.mark.parametrize("effort", ["quick", "standard", "assured"])
+async def test_those_chosen_sit_in_the_order_of_the_choice_whatever_the_effort(effort: str) -> None:
+    names = ("acme/one", "acme/two", "beta/six", "gamma/four")
+    shares = dict(zip(names, (0.95, 0.94, 0.0, 0.75), strict=True))
+    judgments = [
+        Judgment(f"item {number}", name, "a", (Reading(1, choice), Reading(2, choice)))
+        for name, share in shares.items()
+        for number in range(200)
+        for choice in ["a" if number < 200 * share else "b"]
+    ]
+    async with open_many(names=names) as manager:
+        await import_judgments(manager.store.journal, judgments)
+        for judges in ({"count": 3}, {}):
+            options = {"team": {"candidates": list(names)}, "effort": effort, "judges": judges, "seed": 5}
+            setup = (await start_debate(manager, debaters=DEBATERS, options=options)).debate.setup
+            check_opened(setup)
+            assert setup.team is not None
+            assert [one.model for one in setup.debaters] == [*setup.team.chosen]
+            assert {*setup.team.chosen} == {"acme/one", "acme/two"}
+            assert setup.team.judges[0] == "gamma/four"
+            assert setup.team.judges[-1] == "beta/six"
+            panel = setup.judges.models
+            assert panel == setup.team.judges[: len(panel)]
+
+
 async def test_below_twenty_items_it_says_that_families_and_prices_decide() -> None:
     async with open_many() as manager:
         await teach(manager, 19)

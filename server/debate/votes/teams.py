@@ -21,7 +21,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from server.debate.facts.config import Price
+from server.debate.facts.config import EMBEDDED, Price
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Candidate, Team
 from server.debate.state.debate import judge_seats
@@ -71,6 +71,16 @@ class Member(NamedTuple):
     price: float  # a share of the dearest one's
     rank: bytes  # decides between equals
 
+    @property
+    def is_able(self) -> bool:
+        """Whether it is drawn better than a coin, and is no model that is too small to tell."""
+        return self.log_odds > 0 and self.model != EMBEDDED
+
+    @property
+    def worth(self) -> float:
+        """Its log-odds, less what it is surer than right: tells apart models that add nothing to a pool."""
+        return self.log_odds - max(self.weight - self.log_odds, 0.0)
+
 
 @dataclass
 class Pool:
@@ -90,6 +100,9 @@ class Pool:
         return 1 / (1 + math.exp(-merit / math.sqrt(variance))) if variance else 0.5
 
     def add(self, member: Member, candidates: Iterable[Member]) -> None:
+        """Add a member, unless it would drag the others along: then its answers are left out of the pool."""
+        if self.compute_accuracy(member) < self.compute_accuracy():
+            return
         self.merit += member.weight * member.log_odds
         self.variance += member.weight * (member.weight + 2 * self.shared.get(member.model, 0.0))
         for other in candidates:
@@ -178,7 +191,10 @@ def build_candidate(model: str, known: Knowledge, draw: float | None, cost: Deci
 def pick(
     pool: Pool, candidates: Sequence[Member], count: int, points: float, taken: Collection[str] = ()
 ) -> Iterator[tuple[Member, float]]:
-    """Those that add most, one after the other, with what each added; none twice before all were chosen."""
+    """Those that add most, one after the other, with what each added; none twice before all were chosen.
+
+    Models that are not able come last.
+    """
     used = {*taken}
     for _ in range(count):
         free = [one for one in candidates if one.model not in used]
@@ -186,9 +202,10 @@ def pick(
             free, used = [*candidates], set()
         before = pool.compute_accuracy()
         gains = {
-            one: round(pool.compute_accuracy(one) - before - points * one.price, DIGITS) + 0.0 for one in free
+            one: round(max(pool.compute_accuracy(one) - before, 0.0) - points * one.price, DIGITS) + 0.0
+            for one in free
         }
-        best = min(free, key=lambda one: (-gains[one], one.price, one.rank))
+        best = min(free, key=lambda one: (not one.is_able, -gains[one], -one.worth, one.price, one.rank))
         used.add(best.model)
         pool.add(best, candidates)
         yield best, gains[best]
@@ -199,13 +216,13 @@ def pick_judges(
 ) -> list[tuple[Member, float]]:
     """Judges of other families than the debaters, then of the same ones, then the debaters' own models.
 
-    Models that are drawn no better than a coin come last, whosever they are.
+    Models that are not able come last, whosever they are.
     """
     families = {*map(family, debating)}
     tiers: list[list[Member]] = [[], [], [], []]
     for one in candidates:
         rank = (one.family in families) + (one.model in debating)
-        tiers[rank if one.log_odds > 0 else 3].append(one)
+        tiers[rank if one.is_able else 3].append(one)
     chosen: list[tuple[Member, float]] = []
     for tier in tiers:
         chosen += pick(pool, tier, min(len(tier), count - len(chosen)), points)

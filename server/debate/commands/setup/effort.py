@@ -108,7 +108,8 @@ def apply_effort(setup: Opened, level: EffortLevel) -> Opened:
     if "stop" in effort.open:
         changes["stop"] = "off" if ballots == "none" else row.stop
     if "judges" in effort.open and setup.judges.models:
-        ranked = rank_judges((price.model for price in effort.models), debating)
+        of_team = setup.team and setup.team.judges
+        ranked = of_team or rank_judges((price.model for price in effort.models), debating)
         audience = [ranked[index % len(ranked)] for index in range(row.default_judges)]
         models = tuple(audience or ranked[: preset.most_judges])
         changes["judges"] = setup.judges.model_copy(update={"models": models})

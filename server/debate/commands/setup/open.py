@@ -39,6 +39,9 @@ from server.debate.state.seats import find_models, find_seat_prompt, seat_models
 
 MAX_QUESTION_LENGTH = 10_000
 
+TAKEN_OVER = {"cache", "handoff", "instructions", "on_window", "quorum", "skip_if_agreed"}
+"""Options that a debate has as they are given."""
+
 
 def open_debate(
     request: DebateRequest,
@@ -81,16 +84,17 @@ def open_debate(
 def plan_debate(
     request: DebateRequest, models: Sequence[str], seed: int, level: EffortLevel, team: Team | None
 ) -> Opened:
-    models = order_models(team, request) if team else models
-    setup = add_team(build_setup(request, models, seed, level), team)
+    setup = build_setup(request, models, seed, level, team)
     check_setup(setup, request.options)
     setup = add_voting(setup, request.options.voting)
     return add_challenges(setup, request.options)
 
 
-def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level: EffortLevel) -> Opened:
+def build_setup(
+    request: DebateRequest, models: Sequence[str], seed: int, level: EffortLevel, team: Team | None
+) -> Opened:
     row, options, limits = FORMATS[request.format], request.options, request.options.limits
-    models = mix_families(models) if PRESETS[level].is_thorough else models
+    models = arrange_models(request, models, level, team)
     debaters = build_debaters(request.debaters, row, models, same_stance=options.same_stance)
     used = tuple(dict.fromkeys(debater.model for debater in debaters))
     pool = [model for model in models if model not in used] or models[::-1]
@@ -98,7 +102,8 @@ def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level:
     ballots = (options.ballots or "blind") if asks_for_ballots(options) else "none"
     phases = build_phases(options, row, moderator)
     phases = add_last_phases(phases, has_ballots=ballots != "none", has_baseline=options.baseline)
-    panel = build_panel(options.judges or requests.JudgesInput(), phases, rank_judges(models, used))
+    able = (team and team.judges) or rank_judges(models, used)
+    panel = build_panel(options.judges or requests.JudgesInput(), phases, able)
     setup = Opened(
         question=request.question,
         format=row.name,
@@ -107,10 +112,8 @@ def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level:
         labels=(),
         judges=panel,
         max_rounds=compute_max_rounds(request.max_rounds, row, options, phases),
-        quorum=options.quorum,
         seed=options.seed or seed,
         documents=build_documents(request.documents),
-        instructions=options.instructions,
         **build_turn_limits(limits, row),
         run=request.run,
         tags=tuple(options.tags),
@@ -120,7 +123,6 @@ def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level:
         synthesizer=build_synthesizer(options, phases, pool),
         output_schema="" if options.output_schema is None else check_schema(options.output_schema),
         ballots=ballots,
-        skip_if_agreed=options.skip_if_agreed,
         mirror=MIRROR_MODES[options.mirror],
         effort=build_effort(request, level, (*used, *models)),
         stop=options.stop or "off",
@@ -130,12 +132,21 @@ def build_setup(request: DebateRequest, models: Sequence[str], seed: int, level:
         limits=requests.build_limits(limits),
         pause_when=build_breakpoints(options.pause_when),
         **build_visibility(options),
-        **options.model_dump(include={"cache", "handoff", "on_window"}),
+        **options.model_dump(include=TAKEN_OVER),
         memory=Memory.ask(options.memory, for_judges=options.memory_for_judges),
         **build_framing(request, models, panel),
     )
-    setup = apply_effort(setup, level)
+    setup = apply_effort(add_team(setup, team), level)
     return setup.model_copy(update={"labels": label_debaters(setup, debaters)})
+
+
+def arrange_models(
+    request: DebateRequest, models: Sequence[str], level: EffortLevel, team: Team | None
+) -> Sequence[str]:
+    """The models in the order in which seats get them."""
+    if team:
+        return order_models(team, request)
+    return mix_families(models) if PRESETS[level].is_thorough else models
 
 
 def build_turn_limits(limits: requests.LimitsInput, row: Format) -> dict[str, int]:
