@@ -33,7 +33,9 @@ class WatchDebate(ToolArguments):
         version = snapshot.debate.version
         if self.since_seq != version:
             since_seq = self.since_seq if self.since_seq < version else 0  # it shows another record
-            found |= await load_debate_data(call.manager, self.debate_id, since_seq=since_seq)
+            found |= await load_debate_data(
+                call.manager, self.debate_id, since_seq=since_seq, with_family=not since_seq
+            )
             found["more"] = cut(found["debates"][0]["entries"])
         text = f"Debate {self.debate_id}: {about['status']}, {version} entries."
         content = types.TextContent(type="text", text=text)

@@ -12,15 +12,25 @@ from server.web.record import Data, build_data, build_debate
 MOST_RELATIVES = 24
 """Debates of a family in one page."""
 
+HASH_LENGTH = 12  # characters of the hash of a last entry, to tell it from others
 
-async def load_debate_data(manager: DebateManager, debate_id: str, *, since_seq: int = 0) -> Data:
-    """A debate with the entries after one that the page has; its relatives, in a row each, only from the beginning.
+
+async def load_debate_data(
+    manager: DebateManager, debate_id: str, *, since_seq: int = 0, with_family: bool = True
+) -> Data:
+    """A debate with the entries after one that the page has. `with_family`: and its relatives, in a row each.
 
     Raises as `DebateManager.load`.
     """
     snapshot = await manager.load(debate_id)
-    family = [snapshot] if since_seq else await load_family(manager, snapshot, MOST_RELATIVES)
+    family = await load_family(manager, snapshot, MOST_RELATIVES) if with_family else [snapshot]
     return build_data([await load_member(manager, family, 0, since_seq)])
+
+
+async def mark_family(manager: DebateManager, snapshot: DebateSnapshot) -> str:
+    """What the rows of a debate's relatives depend on."""
+    relatives = (await load_family(manager, snapshot, MOST_RELATIVES))[1:]
+    return ".".join(other.entries[-1].hash[:HASH_LENGTH] for other in relatives)
 
 
 async def load_family_data(manager: DebateManager, debate_id: str) -> Data:

@@ -194,7 +194,8 @@ globalThis.counterpoint = Object.freeze({
   },
   position() {
     const data = app.debates.get(app.shown);
-    return { debate_id: app.shown, seq: data?.entries.length || 0, status: data?.status || "" };
+    const family = (data?.relatives || []).map((other) => other.debate_id);
+    return { debate_id: app.shown, seq: data?.entries.length || 0, status: data?.status || "", family };
   },
   connect(host) {
     app.host = host;

@@ -8,7 +8,7 @@ import anyio
 from server.debate.rules.decide import is_round_over, next_round
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.web.sources import load_debate_data
+from server.web.sources import load_debate_data, mark_family
 
 MAX_KEPT = 8
 
@@ -25,10 +25,11 @@ class Version(NamedTuple):
     head: str  # hash of the last entry
     is_run: bool
     since_seq: int
+    family: str | None  # of its relatives, where they are asked for
 
     @property
     def tag(self) -> str:
-        return f'"{self.head}-{int(self.is_run)}-{self.since_seq}"'
+        return f'"{self.head}-{int(self.is_run)}-{self.since_seq}-{self.family or ""}"'
 
 
 class Records:
@@ -37,11 +38,13 @@ class Records:
         self._kept: dict[Version, bytes] = {}
         self._lock = anyio.Lock()
 
-    async def find_version(self, debate_id: str, since_seq: int) -> Version:
+    async def find_version(self, debate_id: str, since_seq: int, *, with_family: bool) -> Version:
         """Raises DebateNotFoundError."""
         snapshot = await self._manager.load(debate_id)
-        is_run = await self._manager.is_run(debate_id)
-        return Version(debate_id, snapshot.entries[-1].hash, is_run, since_seq)
+        is_run, family = await self._manager.is_run(debate_id), None
+        if with_family:
+            family = await mark_family(self._manager, snapshot)
+        return Version(debate_id, snapshot.entries[-1].hash, is_run, since_seq, family)
 
     async def load(self, version: Version) -> bytes:
         """JSON: {"data": for `counterpoint.show`, "next_round", "note": what the page says beside the status}."""
@@ -53,7 +56,12 @@ class Records:
             return self._kept[version]
 
     async def _build(self, version: Version) -> bytes:
-        data = await load_debate_data(self._manager, version.debate_id, since_seq=version.since_seq)
+        data = await load_debate_data(
+            self._manager,
+            version.debate_id,
+            since_seq=version.since_seq,
+            with_family=version.family is not None,
+        )
         snapshot = await self._manager.load(version.debate_id)
         note = ABANDONED_NOTE if not version.is_run and is_abandoned(snapshot) else ""
         content = {"data": data, "next_round": next_round(snapshot.debate), "note": note}

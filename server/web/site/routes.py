@@ -140,10 +140,16 @@ async def show_debate(request: Request, visitor: Visitor) -> Response:
 
 
 async def send_record(request: Request, visitor: Visitor) -> Response:
-    """What `Records.load` returns. `since`: the entries after this one. 304 if nothing is new since this `ETag`."""
+    """What `Records.load` returns. 304 if nothing is new since this `ETag`.
+
+    `since`: the entries after this one. `family`: with what it is related to by forks, also then.
+    """
     since = request.query_params.get("since", "")
     since_seq = int(since) if re.fullmatch("[0-9]{1,9}", since) else 0
-    version = await visitor.records.find_version(request.path_params["debate_id"], since_seq)
+    with_family = not since_seq or bool(request.query_params.get("family"))
+    version = await visitor.records.find_version(
+        request.path_params["debate_id"], since_seq, with_family=with_family
+    )
     headers = {"etag": version.tag}
     if request.headers.get("if-none-match") == version.tag:
         return Response(status_code=304, headers=headers)

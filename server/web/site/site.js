@@ -25,15 +25,28 @@
   // ---- a debate: what is new in it ------------------------------------------------------------------------------
   let nextRound = 0;
   let note = "";
-  let tag = "";
+  const tags = new Map();  // of the last answers: with its family, and without
   let wasOpen = false;
+  let isFamilyStale = false;
+  const seen = new Set([debate]);  // debates that were told to have changed
+
+  /** Whether a change may be one of a relative: a new fork is told as a debate that nobody has heard of. */
+  function touchesFamily(ids) {
+    const known = seen.size;
+    for (const id of ids) seen.add(id);
+    const { family } = counterpoint.position();
+    return seen.size > known || ids.some((id) => family.includes(id));
+  }
 
   async function refreshDebate() {
     const { seq, status } = counterpoint.position();
+    const wantsFamily = isFamilyStale;
     const isOver = (s) => s === "concluded" || s === "truncated";
     wasOpen ||= !isOver(status);
-    const since = (n) => new URL(`record?since=${n}`, here);
+    const since = (n) => new URL(`record?since=${n}${wantsFamily ? "&family=1" : ""}`, here);
+    const tag = tags.get(wantsFamily);
     let found = await ask(since(seq), { headers: tag ? { "If-None-Match": tag } : {} });
+    if (wantsFamily) isFamilyStale = false;
     if (!found.data) return;
     if (wasOpen && isOver(found.data.data.debates[0].status)) {
       // what was hidden until the end is shown now
@@ -41,9 +54,9 @@
       wasOpen = false;
     }
     ({ next_round: nextRound, note } = found.data);
-    tag = "";
+    tags.clear();
     counterpoint.show(found.data.data);
-    if (seq === counterpoint.position().seq) tag = found.tag;
+    if (seq === counterpoint.position().seq) tags.set(wantsFamily, found.tag);
   }
 
   // ---- the list: its first page, unless somebody reads on ---------------------------------------------------------
@@ -96,8 +109,11 @@
   function take(change) {
     trouble = change.trouble;
     if (trouble) counterpoint.live("lost", trouble);
-    else if (!change.debates || !debate || change.debates.includes(debate)) refresh();
-    else tellState();
+    else {
+      isFamilyStale ||= !change.debates || touchesFamily(change.debates);
+      if (!debate || isFamilyStale || change.debates.includes(debate)) refresh();
+      else tellState();
+    }
   }
 
   // ---- one stream for all tabs: a browser opens six connections to a server ---------------------------------------

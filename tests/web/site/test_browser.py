@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import ChangesInput
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
@@ -112,6 +113,27 @@ async def test_turns_of_another_process_appear_and_pause_from_the_page_stops_it(
         with pytest.raises(TimeoutError), anyio.fail_after(0.5):
             await gate.wait_for_calls(answered + 1)
         assert (await call(client, "get_verdict", debate_id=debate_id, wait_seconds=0))["status"] == "paused"
+        assert window.complaints == []
+
+
+async def test_forks_appear_on_an_open_page_and_show_what_becomes_of_them(database: str) -> None:
+    async with (
+        open_site(database) as guest,
+        open_window(guest) as window,
+        open_engine(database, ScriptedModel()) as other,
+    ):
+        parent = await run_debate(other)
+        page = await window.open(parent.id)
+        await see(page, "live")
+        assert await page.get_by_text("forked after round").count() == 0
+
+        fork = await other.fork(parent.id, 1, ChangesInput(), actor="test")
+        await see(page, fork.id)
+        row = page.locator("li", has_text=fork.id)
+        await expect(row.locator(".outcome")).to_have_count(0)
+        other.run_to_end(fork)
+        await wait_for_status(other, fork.id, "concluded")
+        await row.locator(".outcome").wait_for()
         assert window.complaints == []
 
 

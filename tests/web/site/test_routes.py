@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.requests import ChangesInput
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
@@ -96,6 +97,22 @@ async def test_nothing_is_sent_again_until_something_is_new(guest: Guest) -> Non
 
     await guest.manager.intervene(debate_id, "pause", InterventionRequest(), actor="test")
     assert (await guest.get(path, **{"if-none-match": tag})).status_code == 200
+
+
+async def test_relatives_are_sent_to_whom_they_are_new(guest: Guest) -> None:
+    parent = await run_debate(guest.manager)
+    path = f"debates/{parent.id}/record?since=1&family=1"
+    alone = await guest.get(path)
+    assert alone.json()["data"]["debates"][0]["relatives"] == []
+    tag = alone.headers["etag"]
+    assert (await guest.get(path, **{"if-none-match": tag})).status_code == 304
+
+    fork = await guest.manager.fork(parent.id, 1, ChangesInput(), actor="test")
+    found = await guest.get(path, **{"if-none-match": tag})
+    [debate] = found.json()["data"]["debates"]
+    assert (debate["since_seq"], [one["debate_id"] for one in debate["relatives"]]) == (1, [fork.id])
+    [plain] = (await guest.read(f"debates/{parent.id}/record?since=1"))["data"]["debates"]
+    assert plain["relatives"] == []
 
 
 async def test_tabs_that_ask_for_the_same_at_once_get_the_same(guest: Guest) -> None:
