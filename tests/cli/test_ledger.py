@@ -155,3 +155,23 @@ def test_an_outcome_is_recorded_from_the_terminal_and_corrected(cli: Cli, databa
     assert "Turned out right: no position." in cli("show", debate_id, "--view", "verdict").stdout
     assert "concluded" in cli("list").stdout
     assert cli("db", "check").exit_code == 0
+
+
+def test_blind_ballots_of_debaters_are_shown_apart_from_judges(cli: Cli, database: str) -> None:
+    names = ("acme/one", "beta/one", "gamma/one")
+
+    async def run() -> str:
+        async with open_engine(
+            database, {name: ScriptedModel(name=name) for name in names}, default=""
+        ) as manager:
+            rows = [{"name": "Ada", "stance": "Ship it"}, {"name": "Ben", "stance": "Wait"}]
+            rows = [{**row, "model": name} for row, name in zip(rows, names, strict=False)]
+            options = {"ballots": "blind", "judges": {"models": ["gamma/one"]}}
+            return (await run_debate(manager, debaters=rows, options=options)).id
+
+    cli("ledger", "settle", anyio.run(run), "Ada")
+    shown = read_json(cli, "show")
+    assert [judge["judge"] for judge in shown["judges"]] == ["gamma/one"]
+    assert [(row["model"], row["items"]) for row in shown["debaters"]] == [("acme/one", 1), ("beta/one", 1)]
+    right = shown["debaters"][0]["right"]
+    assert f"acme/one, as a debater: right in {right} of 1 blind ballot.\n" in cli("ledger", "show").stdout

@@ -1,6 +1,7 @@
 """`counterpoint ledger`: which judges were right, and what their verdicts are worth."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, BinaryIO
 
@@ -13,7 +14,7 @@ from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel
 from server.debate.analysis.judgments import Judgment
 from server.debate.analysis.labelled_csv import parse_labelled_csv
-from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summarize_judges
+from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summarize_ballots, summarize_judges
 from server.debate.commands.intervene import OUTCOME, InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, format_count
@@ -74,14 +75,18 @@ def show(settings: Settings, as_json: bool) -> None:
         return await stored.read_judgments(journal, settings.owner), calibration
 
     judgments, calibration = session.run_with_manager(settings, read)
-    judges = summarize_judges(judgments)
+    judges, ballots = summarize_judges(judgments), summarize_ballots(judgments)
     if as_json:
         rows = [dump_judge(found) for found in judges]
-        click.echo(session.format_json({"judges": rows, "calibration": calibration}))
+        debaters = [asdict(one) for one in ballots]
+        click.echo(session.format_json({"judges": rows, "debaters": debaters, "calibration": calibration}))
         return
     for found in judges:
         click.echo(format_judge(found))
-    if not judges:
+    for held in ballots:
+        count = format_count(held.items, "blind ballot")
+        click.echo(clean_line(f"{held.model}, as a debater: right in {held.right} of {count}."))
+    if not (judges or ballots):
         click.echo(
             "The ledger is empty: no judge that is rated has voted in a debate with an outcome. The embedded model, "
             "fakes such as `scripted` and `caller` are not rated. `counterpoint ledger settle` records an outcome.",

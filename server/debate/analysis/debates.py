@@ -10,7 +10,7 @@ from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.config import EMBEDDED, WRITTEN, LedgerExtract, Standing
 from server.debate.facts.escalation import MirrorHeld
-from server.debate.facts.events import Judged
+from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.text import normalize_topic
 from server.debate.rules.panel import (
     find_own_seat,
@@ -121,15 +121,46 @@ def format_weight(weight: Fraction) -> str:
 
 
 def list_debate_judgments(debate: Debate) -> list[Judgment]:
-    """What its judges, and those of its mirror, said of a debate whose outcome was recorded; [] where it was not.
+    """What its judges, those of its mirror, and its debaters in blind ballots said of a debate with an outcome.
 
-    A model that holds several seats counts once in each, by the first of them: its votes repeat each other.
-    Judgments of seats that several models answered for, of models that say nothing of a model, and those reused from
-    another debate, are left out.
+    [] where none was recorded. A model that holds several seats counts once in each debate, by the first of them, and
+    as a judge where it judged: its votes repeat each other. Judgments of seats that several models answered for, of
+    models that say nothing of a model, and those reused from another debate, are left out.
     """
-    if debate.outcome is None or verdict_source(debate.setup) != "judges":
+    if debate.outcome is None:
         return []
+    found = list_panel_judgments(debate) if verdict_source(debate.setup) == "judges" else {}
+    for ballot in list_own_blind_ballots(debate):
+        model = find_rated_model(debate, ballot.seat, ballot.usage.model)
+        if is_rated(model) and (THIS_DEBATE, model) not in found:
+            choice, beliefs = ballot.choice, {belief.name: belief.value for belief in ballot.beliefs}
+            reading = Reading(1, choice, beliefs[choice] if choice else None)
+            truth, topics = debate.outcome.truth, list_topics(debate)
+            judged = Judgment(THIS_DEBATE, model, truth, (reading,), topics=topics, role="debater")
+            found[THIS_DEBATE, model] = judged
+    return list(found.values())
+
+
+def list_own_blind_ballots(debate: Debate) -> list[Balloted]:
+    """What debaters held before anybody spoke; without ballots that say nothing, and those that a fork inherits."""
+    return [
+        ballot
+        for ballot in debate.private_ballots
+        if ballot.wave == "blind"
+        and ballot.informative
+        and not ballot.usage.reused_from
+        and ballot.round > debate.setup.forked_at_round
+    ]
+
+
+def is_rated(model: str) -> bool:
+    return model.partition("?")[0] not in NEVER_RATED
+
+
+def list_panel_judgments(debate: Debate) -> dict[tuple[str, str], Judgment]:
+    """Of judges, by item and model."""
     found: dict[tuple[str, str], Judgment] = {}
+    truth = debate.outcome.truth if debate.outcome else ""
     for seat in list_judges(debate):
         given = (judged for judged in list_judgments(debate) if judged.seat == seat)
         readings = sorted(given, key=lambda one: one.slot_index)
@@ -138,11 +169,10 @@ def list_debate_judgments(debate: Debate) -> list[Judgment]:
         if len(models) != 1 or is_reused or not all(judged.informative for judged in readings):
             continue
         model, item = models.pop(), THIS_DEBATE if find_own_seat(seat) == seat else ITS_MIRROR
-        if model.partition("?")[0] not in NEVER_RATED and (item, model) not in found:
+        if is_rated(model) and (item, model) not in found:
             told = tuple(build_reading(debate, judged) for judged in readings)
-            truth, topics = debate.outcome.truth, list_topics(debate)
-            found[item, model] = Judgment(item, model, truth, told, topics=topics)
-    return list(found.values())
+            found[item, model] = Judgment(item, model, truth, told, topics=list_topics(debate))
+    return found
 
 
 def list_topics(debate: Debate) -> tuple[str, ...]:

@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 BOTH_READINGS = 2
+
+Role = Literal["judge", "debater"]
+"""Who said it: a judge, or a debater's model in a blind ballot, which counts for the choice of teams alone."""
 
 Beliefs = Mapping[str, Fraction]
 """How likely each side is the right answer, together 1; "" for none of them."""
@@ -30,6 +34,7 @@ class Judgment:
     readings: tuple[Reading, ...]  # one or two, in order
     family: str = ""  # who trained the judge; "" where its name says it
     topics: tuple[str, ...] = ()  # what the item is about, sorted
+    role: Role = "judge"
 
     @property
     def is_asked_twice(self) -> bool:

@@ -135,14 +135,32 @@ def count_record(judge: str, judgments: Iterable[Judgment]) -> JudgeRecord:
 
 
 def summarize_judges(judgments: Iterable[Judgment]) -> list[JudgeStatistics]:
-    """The statistics of every judge, by name."""
+    """The statistics of every judge, by name; without what debaters held."""
     by_judge: dict[str, list[Judgment]] = {}
     sides: dict[str, tuple[str, ...]] = {}
-    for item, given in group_by_item(judgments).items():
+    for item, given in group_by_item(one for one in judgments if one.role == "judge").items():
         sides[item] = list_sides(given)
         for judgment in given:
             by_judge.setdefault(judgment.judge, []).append(judgment)
     return [summarize_judge(judge, by_judge[judge], sides) for judge in sorted(by_judge)]
+
+
+@dataclass(frozen=True)
+class BallotStatistics:
+    """What is known of a model's blind ballots."""
+
+    model: str
+    items: int
+    right: int
+
+
+def summarize_ballots(judgments: Iterable[Judgment]) -> list[BallotStatistics]:
+    """The blind ballots of every debater's model, by name."""
+    votes: dict[str, list[bool]] = {}
+    for one in judgments:
+        if one.role == "debater":
+            votes.setdefault(one.judge, []).append(bool(one.vote) and one.vote == one.gold)
+    return [BallotStatistics(model, len(votes[model]), sum(votes[model])) for model in sorted(votes)]
 
 
 def summarize_judge(

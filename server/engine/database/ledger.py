@@ -154,7 +154,7 @@ async def read_extract(ledger: Ledger, models: Iterable[str], owner: str) -> Led
     position = await ledger.read_ledger_position(owner=owner)
     if not position:
         return None
-    records = [build_record(sums) for sums in await ledger.sum_judges({*models}, owner=owner)]
+    records = [build_record(sums) for sums in await ledger.sum_judges({*models}, owner=owner) if sums.asked]
     return build_extract(position, records, await read_calibration(ledger, owner))
 
 
@@ -170,7 +170,8 @@ def build_debate_rows(debate: Debate) -> list[LedgerRow] | None:
 
 
 def build_row(judgment: Judgment) -> LedgerRow:
-    beliefs = judgment.compute_beliefs(list_sides([judgment]))
+    is_judged = judgment.role == "judge"
+    beliefs = judgment.compute_beliefs(list_sides([judgment])) if is_judged else None  # others are no judge's
     likeliest = max(beliefs, key=lambda side: beliefs[side]) if beliefs else ""
     return LedgerRow(
         item=judgment.item,
@@ -178,6 +179,7 @@ def build_row(judgment: Judgment) -> LedgerRow:
         body={
             "gold": judgment.gold,
             "family": judgment.family,
+            "role": judgment.role,
             "readings": [dump_reading(reading) for reading in judgment.readings],
         },
         asked=int(judgment.is_asked_twice),
@@ -209,4 +211,5 @@ def parse_row(row: LedgerRow) -> Judgment:
     item = row.item
     if row.stream:
         item = f"{ITEM_NAMES[row.item]} {row.stream}"
-    return Judgment(item, row.judge, row.body["gold"], readings, row.body["family"], tuple(row.topics))
+    body, topics = row.body, tuple(row.topics)
+    return Judgment(item, row.judge, body["gold"], readings, body["family"], topics, body["role"])

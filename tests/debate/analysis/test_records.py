@@ -1,5 +1,6 @@
 """What recorded judgments say about a judge, and the weight that its votes get: cases worked out by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -8,10 +9,12 @@ from hypothesis import strategies as st
 
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import (
+    BallotStatistics,
     JudgeRecord,
     JudgeStatistics,
     SideBias,
     count_record,
+    summarize_ballots,
     summarize_judges,
 )
 
@@ -124,3 +127,15 @@ def test_warnings_say_what_to_know_before_a_judge_is_asked() -> None:
     )
     good = [judge(str(n), "aa", firsts="ab") for n in range(30)]
     assert summarize(*good).warning == ""
+
+
+def test_what_debaters_held_is_counted_apart_from_judgments() -> None:
+    ballots = [
+        replace(judge(item, choice), role="debater") for item, choice in (("1", "a"), ("2", "b"), ("3", "-"))
+    ]
+    judged = judge("4", "aa")
+    assert summarize_ballots([*ballots, judged]) == [BallotStatistics("m", 3, 1)]
+    assert summarize(*ballots, judged) == summarize(judged)
+    nobody = replace(judge("5", "-", gold=""), role="debater")
+    assert summarize_ballots([nobody]) == [BallotStatistics("m", 1, 0)]
+    assert summarize_ballots([judged]) == []
