@@ -198,8 +198,8 @@ class Settings(BaseModel):
     """Whether [`serve --http`](http.md) keeps no sessions, so that any replica answers any request. Default: only on
     PostgreSQL."""
     http_hosts: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
-    """Hosts that `serve --http` answers for, with a port or for all ports, separated by commas. Default: the one of
-    its address."""
+    """Hosts that `serve --http` answers for, with a port or for all ports, separated by commas. Others than those of
+    this machine need [tokens](http.md#tokens). Default: the one of its address."""
     http_origins: Annotated[tuple[str, ...], BeforeValidator(split_names)] = ()
     """Origins of other sites whose pages may use it, such as `https://app.example.org`. Default: none."""
     max_body: int = Field(4 * 2**20, ge=1_000, le=2**30)
@@ -215,7 +215,8 @@ class Settings(BaseModel):
     oidc_owner_claim: str = Field("sub", min_length=1)
     """The claim that names the owner. Default: `sub`."""
     owner_requests_per_minute: int = Field(0, ge=0)
-    """Requests over HTTP in a minute, for each owner, at most. 0: no limit."""
+    """Requests over HTTP in a minute, for each owner, at most. 0: no limit. Each server process counts those that it
+    gets: of several behind one address each takes so many."""
     owner_daily_calls: int = Field(0, ge=0)
     """Maximum of requests to models in a day (UTC), for the debates of each [owner](owners.md) alone. 0: no limit."""
     owner_daily_cost_usd: Decimal = Field(Decimal(0), ge=0)

@@ -108,8 +108,10 @@ class Service:
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Requests are answered as long as this is open."""
-        async with self.sessions.run():
+        async with self.sessions.run(), anyio.create_task_group() as tasks:
+            tasks.start_soon(self.accounts.requests.run)
             yield
+            tasks.cancel_scope.cancel()
 
     def close_streams(self) -> None:
         """Let those who wait for debates have what there is, and end the streams that wait for news."""

@@ -18,10 +18,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.access.caller import DEBATE, READ, SCOPES, read_caller
+from server.access.hosts import find_public_host
 from server.access.oidc import OidcTokens
 from server.access.tokens import StoredTokens, TokenFile
-from server.debate.facts.errors import DebateError, InvalidRequestError
-from server.http_server.gate import Place, refuse
+from server.debate.facts.errors import DebateError, InvalidRequestError, require
+from server.http_server.gate import Place, is_forwarded, refuse
+from server.http_server.open_requests import OpenRequests
 from server.http_server.rates import RequestRates
 from server.settings import Settings
 from server.tools.listing import find_scope
@@ -36,6 +38,14 @@ NO_TOKENS = (
     "{netloc} can be reached from other machines, and there are no tokens. Make one (counterpoint token new OWNER), "
     "set COUNTERPOINT_OIDC_ISSUER, or serve 127.0.0.1."
 )
+NO_TOKENS_NAMED = (
+    "COUNTERPOINT_HTTP_HOSTS names {host}, as for a proxy in front, through which others reach {netloc}, and there are "
+    "no tokens. Make one (counterpoint token new OWNER), set COUNTERPOINT_OIDC_ISSUER, or leave that host out."
+)
+FORWARDED_REFUSAL = (
+    "This request came through a proxy, and without tokens only this machine is served. Who runs this server makes "
+    "one: counterpoint token new OWNER"
+)
 
 
 class Accounts:
@@ -48,6 +58,8 @@ class Accounts:
         if self.oidc:
             self.verifiers.append(self.oidc)
         self.place, self._has_tokens = place, bool(settings.tokens or self.oidc)
+        self.public_host = find_public_host(settings.http_hosts)
+        self.requests = OpenRequests(self.verify, self.are_needed)
 
     async def are_needed(self) -> bool:
         """Whether there were ever tokens: a server does not open itself to all when the last one is revoked."""
@@ -55,9 +67,16 @@ class Accounts:
         return self._has_tokens
 
     async def require_safe(self) -> None:
-        """Raises InvalidRequestError for an address that others reach, where nobody would have to say who they are."""
-        if not self.place.is_loopback and not await self.are_needed():
+        """Raises InvalidRequestError for an address that others reach, where nobody would have to say who they are.
+
+        A proxy in front makes a loopback address one; the host that it is asked for has to be named.
+        """
+        if await self.are_needed():
+            return
+        if not self.place.is_loopback:
             raise InvalidRequestError(NO_TOKENS.format(netloc=self.place.netloc))
+        named = NO_TOKENS_NAMED.format(host=self.public_host, netloc=self.place.netloc)
+        require(not self.public_host, named)
 
     async def verify(self, token: str) -> AccessToken | None:
         """None for a token that is not good. Raises StorageError, InvalidSettingsError."""
@@ -109,8 +128,9 @@ class Authentication:
         self.app, self.accounts = app, accounts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        user, refusal = None, None
-        token = find_bearer(Headers(scope=scope))
+        user, refusal, verified = None, None, None
+        headers = Headers(scope=scope)
+        token = find_bearer(headers)
         try:
             verified = await self.accounts.verify(token) if token else None
             if verified:
@@ -119,11 +139,15 @@ class Authentication:
                 refusal = self.accounts.challenge(
                     scope, 401, "invalid_token" if token else "", "A token is needed, and this is none."
                 )
+            elif is_forwarded(headers):
+                refusal = refuse(403, FORWARDED_REFUSAL)
         except (DebateError, StorageError):
             refusal = refuse(503, "The tokens cannot be read now.")
         before = auth_context_var.set(user)
         try:
-            await (refusal or self.app)(scope if user is None else {**scope, "user": user}, receive, send)
+            asked = scope if user is None else {**scope, "user": user}
+            answer = refusal or self.app
+            await self.accounts.requests.answer(answer, asked, receive, send, token or "", verified)
         finally:
             auth_context_var.reset(before)
 

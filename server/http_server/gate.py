@@ -7,13 +7,14 @@ their `Origin`. Clients that are no browsers send none.
 import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from server.access.hosts import LOOPBACK, find_host_name, parse_address
+
+FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 HEADERS = {
     "cache-control": "no-store",
@@ -45,13 +46,6 @@ class Place:
 
     def find_address(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return parse_address(self.host)
-
-
-def parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
 
 
 class Gate:
@@ -118,15 +112,9 @@ class Gate:
         return origin in self.origins or origin in (f"http://{host}", f"https://{host}")
 
 
-def find_host_name(host: str) -> str:
-    """The name in a `Host` header, without its port; "" for what is none."""
-    try:
-        found = urlsplit(f"//{host}")
-        has_more = found.path or found.query or found.fragment or "@" in found.netloc
-        name = "" if has_more or found.port == 0 else found.hostname  # `port` raises, too
-    except ValueError:
-        return ""
-    return name or ""
+def is_forwarded(headers: Headers) -> bool:
+    """Whether a proxy says that it passed a request on: behind one, everybody comes from this machine."""
+    return any(name in headers for name in FORWARDED)
 
 
 def refuse(status: int, text: str) -> JSONResponse:

@@ -10,7 +10,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from server.http_server.gate import Place, refuse
+from server.http_server.gate import Place, is_forwarded, refuse
 from server.mcp.server import list_tool_names
 from server.redaction import learn_secrets
 from server.startup import open_telemetry
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from server.telemetry.prometheus import PrometheusPage
 
 METRICS_PATH = "/metrics"
-FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
-"""What proxies add: behind one, everybody comes from this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,7 @@ class Metrics:
             refusal = refuse(401, "Metrics need their own token (COUNTERPOINT_METRICS_TOKEN).")
             refusal.headers["www-authenticate"] = "Bearer"
             return refusal
-        is_direct = not any(name in request.headers for name in FORWARDED)
-        if self.place.is_loopback and is_direct:
+        if self.place.is_loopback and not is_forwarded(request.headers):
             return None
         return refuse(403, "Metrics need a token here: set COUNTERPOINT_METRICS_TOKEN.")
 

@@ -22,9 +22,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.access.caller import DEBATE, READ, Caller, read_caller
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
-from server.http_server.authentication import Accounts, RatedRequests
+from server.http_server.authentication import FORWARDED_REFUSAL, Accounts, RatedRequests
 from server.http_server.bodies import BoundedBodies
-from server.http_server.gate import refuse
+from server.http_server.gate import is_forwarded, refuse
 from server.http_server.rates import RequestRates
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records
@@ -100,12 +100,15 @@ class SignedIn:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         user, refusal, headers = None, None, Headers(scope=scope)
+        token = find_cookie(headers)
         try:
-            user = await find_user(self.accounts, find_cookie(headers))
+            user = await find_user(self.accounts, token)
             if user is None and await self.accounts.are_needed():
                 is_page = "text/html" in headers.get("accept", "") and scope["method"] in READING
                 address = f"{scope['root_path']}/sign-in"
                 refusal = RedirectResponse(address, 303) if is_page else refuse(401, "Sign in again.")
+            elif user is None and is_forwarded(headers):
+                refusal = refuse(403, FORWARDED_REFUSAL)
         except (DebateError, StorageError):
             refusal = refuse(503, "The tokens cannot be read now.")
         before = auth_context_var.set(user)
@@ -113,7 +116,9 @@ class SignedIn:
             needed = READ if scope["method"] in READING else DEBATE
             if not refusal and not read_caller().may(needed):
                 refusal = refuse(403, f"This needs the scope {needed}, which your token does not have.")
-            await (refusal or self.app)(scope, receive, send)
+            verified = user.access_token if user else None
+            answer, known = refusal or self.app, token if user else ""
+            await self.accounts.requests.answer(answer, scope, receive, send, known, verified)
         finally:
             auth_context_var.reset(before)
 

@@ -1,6 +1,7 @@
 """Who is let in over HTTP, and how far: tokens, their scopes, and none."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -194,6 +195,39 @@ async def test_others_are_not_served_without_tokens(running: Running, host: str)
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "::1", "localhost"])
 async def test_this_machine_alone_may_do_without_tokens(running: Running, host: str) -> None:
     await Accounts(Settings(), running.manager.store.journal, Place(host, 80)).require_safe()
+
+
+@pytest.mark.parametrize(
+    "hosts", [("debates.example.org",), ("localhost:8080", "10.0.0.5"), ("[fd00::1]:80",)]
+)
+async def test_a_proxy_in_front_does_not_open_this_machine_to_all(
+    running: Running, hosts: tuple[str, ...]
+) -> None:
+    accounts = Accounts(Settings(http_hosts=hosts), running.manager.store.journal, Place("127.0.0.1", 80))
+    with pytest.raises(
+        InvalidRequestError, match=f"names {re.escape(hosts[-1])}.*counterpoint token new OWNER"
+    ):
+        await accounts.require_safe()
+    await add_token(running)
+    await accounts.require_safe()
+
+
+@pytest.mark.parametrize("hosts", [("localhost:8080", "127.0.0.1"), ("[::1]:80", "::1", "debates.localhost")])
+async def test_names_of_this_machine_need_no_tokens(running: Running, hosts: tuple[str, ...]) -> None:
+    accounts = Accounts(Settings(http_hosts=hosts), running.manager.store.journal, Place("127.0.0.1", 80))
+    await accounts.require_safe()
+
+
+@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "via", "x-real-ip"])
+async def test_what_a_proxy_passes_on_is_served_only_with_a_token(running: Running, header: str) -> None:
+    proxied = {header: "203.0.113.7"}
+    refused = await send(running.address, headers=proxied)
+    assert (refused.status_code, "counterpoint token new OWNER" in refused.json()["error"]) == (403, True)
+    async with httpx2.AsyncClient() as web:
+        assert (await web.get(f"{running.root}/view/list", headers=proxied)).status_code == 403
+    token = await add_token(running)
+    headers = proxied | {"authorization": f"Bearer {token}"}
+    assert (await send(running.address, headers=headers)).status_code == 200
 
 
 async def test_a_file_of_tokens_that_cannot_be_read_lets_nobody_in(tmp_path: Path) -> None:

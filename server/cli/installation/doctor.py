@@ -211,6 +211,7 @@ async def check_handshake(settings: Settings) -> Check:
 
 async def check_http(settings: Settings) -> Check:
     """Whom `counterpoint serve --http` would let in."""
+    from server.access.hosts import find_public_host  # noqa: PLC0415
     from server.access.oidc import OidcTokens  # noqa: PLC0415  (imports the SDK of MCP)
     from server.access.tokens import is_good  # noqa: PLC0415
 
@@ -221,6 +222,9 @@ async def check_http(settings: Settings) -> Check:
     except DebateError as error:
         return Check("http", False, clean_line(str(error)), needed=False)
     if not (stored or oidc or settings.tokens):
+        if host := find_public_host(settings.http_hosts):
+            problem = f"without tokens {host} is not served: counterpoint token new OWNER makes one"
+            return Check("http", False, clean_line(problem), needed=False)
         return Check(
             "http", True, "without tokens: serve --http 127.0.0.1:8080, to this machine alone", needed=False
         )

@@ -1,0 +1,91 @@
+"""Requests under way, and the end of those whose token is revoked meanwhile: streams may stay open for days."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+from mcp.server.auth.provider import AccessToken
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.debate.facts.errors import DebateError
+from server.http_server.gate import refuse
+from storage.contract.errors import StorageError
+
+CHECK_INTERVAL = 2.0  # seconds between looks at the tokens of requests under way
+MAX_LATE_SECONDS = 600.0  # that a request goes on after the end of its token: as long as a call may wait
+ENDED = "The token was revoked, or has ended."
+
+
+@dataclass(eq=False)
+class OpenRequest:
+    """`token`: "" without one. `verified`: what it was when the request began."""
+
+    token: str
+    verified: AccessToken | None
+    scope: anyio.CancelScope
+
+
+class OpenRequests:
+    """`verify`: who a token is of, `are_needed`: whether one is. `run` runs as long as requests are answered."""
+
+    def __init__(
+        self,
+        verify: Callable[[str], Awaitable[AccessToken | None]],
+        are_needed: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self.verify, self.are_needed = verify, are_needed
+        self._open = set[OpenRequest]()
+
+    async def run(self) -> None:
+        """End requests whose token is no longer good. Never returns, and raises nothing."""
+        while True:
+            await anyio.sleep(CHECK_INTERVAL)
+            for token in {one.token for one in self._open}:
+                await self._check([one for one in self._open if one.token == token])
+
+    async def _check(self, requests: Sequence[OpenRequest]) -> None:
+        """Requests with one token. While it cannot be told whether that is good, they go on."""
+        token = requests[0].token
+        try:
+            is_good = await self.verify(token) is not None if token else not await self.are_needed()
+        except (DebateError, StorageError):
+            return
+        now = time.time()
+        for one in requests if not is_good else ():
+            end = (one.verified.expires_at if one.verified else None) or now
+            if not end < now <= end + MAX_LATE_SECONDS:
+                one.scope.cancel()
+
+    async def answer(
+        self,
+        app: ASGIApp,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        token: str,
+        verified: AccessToken | None,
+    ) -> None:
+        """Have `app` answer a request, as long as its token is good; then it is refused, or its answer ends."""
+        started: Message | None = None
+        is_complete = False
+
+        async def pass_on(message: Message) -> None:
+            nonlocal started, is_complete
+            started = started or message
+            is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        with anyio.CancelScope() as cancelling:
+            request = OpenRequest(token, verified, cancelling)
+            self._open.add(request)
+            try:
+                await app(scope, receive, pass_on)
+            finally:
+                self._open.discard(request)
+        if not cancelling.cancelled_caught or is_complete:
+            return
+        if started is None:
+            await refuse(401, ENDED)(scope, receive, send)
+        elif b"content-length" not in dict(started["headers"]):
+            await send({"type": "http.response.body", "body": b""})
