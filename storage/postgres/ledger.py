@@ -10,7 +10,7 @@ from storage.postgres.appends import add_judgments
 from storage.postgres.connections.pool import Database, Session
 
 IMPORT_SECONDS = 600.0
-"""For an import: each row changes several sums."""
+"""For an import."""
 
 _SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
 _MISSED = ("items", "one_missed", "other_missed", "both_missed")
@@ -24,10 +24,20 @@ def _columns(names: Sequence[str]) -> str:
     return ", ".join(f"{name} bigint not null" for name in names)
 
 
-_MET = """
-    (other.owner, other.stream, other.item) = (given.owner, given.stream, given.item)
-    and (other.number < given.number or (sign < 0 and other.number <> given.number))
-"""
+def _add_pairs(others: str, met: str) -> str:
+    """Counts what changed rows and others of their items missed. `others`: a table; `met`: which of its rows."""
+    return f"""
+    insert into counterpoint.pair_sum (owner, one, other, {", ".join(_MISSED)})
+    select given.owner, least(other.judge, given.judge), greatest(other.judge, given.judge), sign * count(*),
+        sign * count(*) filter (where case when other.judge < given.judge then other.credit else given.credit end < 2),
+        sign * count(*) filter (where case when other.judge < given.judge then given.credit else other.credit end < 2),
+        sign * count(*) filter (where other.credit < 2 and given.credit < 2)
+    from changed as given join {others} as other
+        on (other.owner, other.stream, other.item) = (given.owner, given.stream, given.item) and {met}
+    group by 1, 2, 3
+    on conflict (owner, one, other) do update set {_add_up("pair_sum", _MISSED)};
+    """
+
 
 CREATE_LEDGER_SUMS = f"""
 -- `credit`: 2 for a vote that was right, 0 for a wrong one, 1 for none. `topics`: a list as JSON.
@@ -60,45 +70,59 @@ create table belief_sum (
 -- The items with a belief.
 create table belief_item (owner text collate "C" primary key, number bigint not null) with (fillfactor = 50);
 
--- A row that is added meets those that are older, one that goes those that are still there: two rows of an item meet
--- once. Whoever changes the sums holds the position of the ledger.
-create function count_judgment(given counterpoint.judgment, sign bigint) returns void language plpgsql as $$
+-- The rows of a statement are counted together: an import has millions of pairs, and few of judges. A row that is added
+-- meets those that are older, one that goes those that are still there: two rows of an item meet once. Whoever changes
+-- the sums holds the position of the ledger.
+create function count_judgments() returns trigger language plpgsql as $$
+declare
+    sign bigint := case tg_op when 'INSERT' then 1 else -1 end;
 begin
+    if not exists (select from changed) then
+        return null;
+    end if;
     perform value from counterpoint.counter where name = 'ledger' for update;
     insert into counterpoint.answer_sum (owner, judge, topic, {", ".join(_SUMMED)})
-    select given.owner, given.judge, topic, sign, sign * given.credit, sign * (given.percent is not null)::int,
-        sign * coalesce(given.percent, 0), sign * given.likeliest_right, sign * given.asked, sign * given.consistent,
-        sign * given.correct
-    from (select '' as topic union all select json_array_elements_text(given.topics::json)) as named
+    select owner, judge, topic, sign * count(*), sign * sum(credit), sign * count(percent),
+        sign * coalesce(sum(percent), 0), sign * sum(likeliest_right), sign * sum(asked), sign * sum(consistent),
+        sign * sum(correct)
+    from changed cross join lateral
+        (select '' as topic union all select json_array_elements_text(changed.topics::json)) as named
+    group by owner, judge, topic
     on conflict (owner, judge, topic) do update set {_add_up("answer_sum", _SUMMED)};
 
-    if given.percent is not null then
-        insert into counterpoint.belief_sum (owner, judge, percent, correct, number)
-        values (given.owner, given.judge, given.percent, sign * given.likeliest_right, sign)
-        on conflict (owner, judge, percent) do update set {_add_up("belief_sum", ("correct", "number"))};
+    insert into counterpoint.belief_sum (owner, judge, percent, correct, number)
+    select owner, judge, percent, sign * sum(likeliest_right), sign * count(*)
+    from changed where percent is not null group by owner, judge, percent
+    on conflict (owner, judge, percent) do update set {_add_up("belief_sum", ("correct", "number"))};
 
-        insert into counterpoint.belief_item as item (owner, number)
-        select given.owner, sign where not exists (
-            select 1 from counterpoint.judgment as other where {_MET} and other.percent is not null
-        )
-        on conflict (owner) do update set number = item.number + excluded.number;
+    insert into counterpoint.belief_item as believed (owner, number)
+    select given.owner, sign * count(*)
+    from (
+        select owner, stream, item, min(number) as first from changed where percent is not null group by 1, 2, 3
+    ) as given
+    where not exists (
+        select from counterpoint.judgment as other
+        where (other.owner, other.stream, other.item) = (given.owner, given.stream, given.item)
+            and other.percent is not null and (sign < 0 or other.number < given.first)
+    )
+    group by given.owner
+    on conflict (owner) do update set number = believed.number + excluded.number;
+
+    if sign > 0 then
+        {_add_pairs("counterpoint.judgment", "other.number < given.number")}
+    else
+        {_add_pairs("counterpoint.judgment", "true")}
+        {_add_pairs("changed", "other.number < given.number")}
     end if;
-
-    insert into counterpoint.pair_sum (owner, one, other, {", ".join(_MISSED)})
-    select given.owner, least(other.judge, given.judge), greatest(other.judge, given.judge), sign,
-        sign * (case when other.judge < given.judge then other.credit else given.credit end < 2)::int,
-        sign * (case when other.judge < given.judge then given.credit else other.credit end < 2)::int,
-        sign * (other.credit < 2 and given.credit < 2)::int
-    from counterpoint.judgment as other where {_MET}
-    on conflict (owner, one, other) do update set {_add_up("pair_sum", _MISSED)};
+    return null;
 end $$;
-create function add_judgment() returns trigger language plpgsql as
-$$ begin perform counterpoint.count_judgment(new, 1); return null; end $$;
-create function remove_judgment() returns trigger language plpgsql as
-$$ begin perform counterpoint.count_judgment(old, -1); return old; end $$;
-select count_judgment(judgment, 1) from judgment order by number;
-create trigger judgment_added after insert on judgment for each row execute function add_judgment();
-create trigger judgment_removed before delete on judgment for each row execute function remove_judgment();
+create temporary table judgment_before on commit drop as select * from judgment;
+delete from judgment;
+create trigger judgments_added after insert on judgment
+    referencing new table as changed for each statement execute function count_judgments();
+insert into judgment select * from judgment_before;
+create trigger judgments_removed after delete on judgment
+    referencing old table as changed for each statement execute function count_judgments();
 """
 
 JUDGMENT_COLUMNS = (
@@ -106,6 +130,9 @@ JUDGMENT_COLUMNS = (
 )
 
 SELECT_JUDGMENTS = f"select {JUDGMENT_COLUMNS} from judgment"
+
+WORK_LONG = f"set local idle_in_transaction_session_timeout = {1000 * int(IMPORT_SECONDS)}"
+"""Before many rows are joined with those that are there, in a transaction that waits for it."""
 
 LOCK_LEDGER = "select value from counter where name = 'ledger' for update"
 
@@ -148,6 +175,7 @@ class PostgresLedger:
         self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]], *, owner: str = LOCAL_OWNER
     ) -> None:
         async def write(session: Session) -> None:
+            await session.fetch(WORK_LONG)
             await session.fetch(LOCK_LEDGER)
             sql = f"{SELECT_JUDGMENTS} where owner = $1 and stream = $2"
             stored = await session.fetch(sql, owner, NO_STREAM)

@@ -123,12 +123,12 @@ def draw(known: Knowledge, chance: Random) -> Mapping[str, float]:
 def draw_widely(known: Knowledge, chance: Random) -> Mapping[str, float]:
     """With the whole spread of what is known."""
     shapes = {name: compute_skill(name, known) for name in NAMES}
-    return {name: chance.betavariate(float(right), float(wrong)) for name, (right, wrong) in shapes.items()}
+    return {name: chance.betavariate(right, wrong) for name, (right, wrong) in shapes.items()}
 
 
 def expect(known: Knowledge, _chance: Random) -> Mapping[str, float]:
     shapes = {name: compute_skill(name, known) for name in NAMES}
-    return {name: float(right / (right + wrong)) for name, (right, wrong) in shapes.items()}
+    return {name: right / (right + wrong) for name, (right, wrong) in shapes.items()}
 
 
 def rank(known: Knowledge, chance: Random) -> list[str]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 
 from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibration
 from server.debate.analysis.judgments import Beliefs, Judgment, group_by_item, list_sides
@@ -39,12 +39,10 @@ class JudgeRecord:
     def settled(self) -> int:
         return self.right + self.wrong
 
-    @cached_property
+    @property
     def weight(self) -> Fraction:
         """Of its vote, in hundredths, 0 or more: 1.10 of a judge that nobody knows."""
-        share = compute_share(self.right, self.wrong)
-        log_odds = max(0.0, math.log(share / (1 - share)))
-        return Fraction(round(100 * log_odds * self.trust), 100)
+        return compute_weight(self)
 
     @property
     def trust(self) -> Fraction:
@@ -62,6 +60,13 @@ class JudgeRecord:
         share = compute_share(self.right, self.wrong)
         deviation = math.sqrt(share * (1 - share) / (self.settled + PRIOR_ITEMS + 1))
         return self.settled >= PROVEN_ITEMS and share - deviation >= PROVEN_ACCURACY
+
+
+@lru_cache(10_000)  # each debate that is opened weighs all judges whose beliefs are known
+def compute_weight(record: JudgeRecord) -> Fraction:
+    share = compute_share(record.right, record.wrong)
+    log_odds = max(0.0, math.log(share / (1 - share)))
+    return Fraction(round(100 * log_odds * record.trust), 100)
 
 
 def compute_share(right: int, wrong: int) -> Fraction:

@@ -17,7 +17,6 @@ elsewhere (`counting`).
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
@@ -90,17 +89,17 @@ class Knowledge:
 NOTHING = Knowledge()
 
 
-def find_tallies(model: str, known: Knowledge) -> tuple[Tally, Tally, Fraction]:
+def find_tallies(model: str, known: Knowledge) -> tuple[Tally, Tally, float]:
     """(answers on the topic, those on others, how much one of the others counts)."""
     on_topic = known.on_topic.get(model, Tally())
     others = known.answers.get(model, Tally()).subtract(on_topic)
-    return on_topic, others, Fraction(TRANSFER_ITEMS, TRANSFER_ITEMS + others.items)
+    return on_topic, others, TRANSFER_ITEMS / (TRANSFER_ITEMS + others.items)
 
 
-def compute_skill(model: str, known: Knowledge) -> tuple[Fraction, Fraction]:
+def compute_skill(model: str, known: Knowledge) -> tuple[float, float]:
     """(right, wrong) answers, as the parameters of a beta distribution."""
     on_topic, others, counted = find_tallies(model, known)
-    right = Fraction(on_topic.credit, 2) + counted * Fraction(others.credit, 2)
+    right = (on_topic.credit + counted * others.credit) / 2
     items = on_topic.items + counted * others.items
     return PRIOR_RIGHT + right, PRIOR_ITEMS - PRIOR_RIGHT + items - right
 
@@ -108,11 +107,11 @@ def compute_skill(model: str, known: Knowledge) -> tuple[Fraction, Fraction]:
 def compute_overconfidence(model: str, known: Knowledge) -> float:
     """How much surer a model is than right, on average; shrunk to a calibrated one by the items of the prior."""
     on_topic, others, counted = find_tallies(model, known)
-    excess, told = Fraction(0), Fraction(PRIOR_ITEMS)
-    for tally, share in ((on_topic, Fraction(1)), (others, counted)):
-        excess += share * (Fraction(tally.percents, 100) - tally.likeliest_right)
+    excess, told = 0.0, float(PRIOR_ITEMS)
+    for tally, share in ((on_topic, 1.0), (others, counted)):
+        excess += share * (tally.percents / 100 - tally.likeliest_right)
         told += share * tally.told
-    return float(excess / told)
+    return excess / told
 
 
 def compute_correlation(one: str, other: str, known: Knowledge) -> float:
@@ -152,7 +151,7 @@ def compute_phi(missed: Missed) -> float | None:
 def draw_accuracy(model: str, known: Knowledge, seed: int) -> float:
     """A draw of how often a model is right, rounded as it is recorded."""
     numbers = draw_numbers(f"{seed}:team:{model}")
-    shapes = (DRAW_NARROWING * float(shape) for shape in compute_skill(model, known))
+    shapes = (DRAW_NARROWING * shape for shape in compute_skill(model, known))
     right, wrong = (draw_gamma(shape, numbers) for shape in shapes)
     return round(right / (right + wrong), 4)
 
