@@ -214,11 +214,20 @@ where {own} and one in (select value from json_each(?2)) and other in (select va
 group by one, other order by one, other
 """
 
+# Whoever judged as many items alone spares the rows.
 COUNT_ITEMS = """
-select count(*) from (
-    select distinct owner, stream, item from judgment
-    where {own} and judge in (select value from json_each(?2)) limit ?3
-)
+select case
+    when exists (
+        select 1 from answer_sum
+        where {own} and judge in (select value from json_each(?2)) and topic = '' and items >= ?3
+    ) then ?3
+    else (
+        select count(*) from (
+            select distinct owner, stream, item from judgment
+            where {own} and judge in (select value from json_each(?2)) limit ?3
+        )
+    )
+end
 """
 
 

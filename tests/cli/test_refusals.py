@@ -32,6 +32,8 @@ INVALID_OPTIONS = [  # of `debate`
     (f"Tabs? --output-schema {sys.executable}", NOT_TEXT),
     (f"Tabs? --output-schema {__file__}", "output_schema: "),
     (f"Tabs? --phase {'x' * 41}", "options phases"),
+    (f"Tabs? --topic {'x' * 61}", "options team topic: it may have 60 characters at most"),
+    ("Tabs? --team-size 27", "27 is not in the range 2<=x<=26"),
     ("Tabs? --max-cost-usd 0", "0.0 is not in the range x>0"),
     ("Tabs? --max-calls many", "'many' is not a valid integer"),
     ("Tabs? --on-budget stop", "'stop' is not one of 'conclude', 'pause'"),

@@ -4,7 +4,6 @@ from itertools import islice
 from random import Random
 
 from benchmarks.recorded.teams.planted import (
-    CHOSEN,
     OTHER,
     TOPIC,
     WAYS,
@@ -12,10 +11,10 @@ from benchmarks.recorded.teams.planted import (
     Skills,
     answer,
     compute_accuracy,
-    find_best_accuracy,
     plant_skills,
     turn_skills,
 )
+from benchmarks.recorded.teams.votes import count_right
 
 SETTLED = (0, 10, 20, 100)
 MISLEADING, LATER = 30, (0, 100, 400)
@@ -30,25 +29,26 @@ def settle(skills: Skills, items: int, chance: Random, *, misled_by: int = 0) ->
     return ledger
 
 
-def measure(items: int, draws: int, *, misled_by: int = 0) -> dict[str, float]:
-    """The mean accuracy by way, and "regret": what the best team would have been right more often than the chosen."""
-    sums = dict.fromkeys((*WAYS, "regret"), 0.0)
+def measure(items: int, draws: int, *, misled_by: int = 0) -> dict[str, tuple[float, float]]:
+    """By way: how often beliefs that are pooled are right, and votes that are counted."""
+    pooled, counted = dict.fromkeys(WAYS, 0.0), dict.fromkeys(WAYS, 0.0)
     for number in range(draws):
         chance = Random(f"{items} {number}")  # noqa: S311  (a simulation)
         skills = plant_skills(chance)
         known = settle(skills, items, chance, misled_by=misled_by).know(TOPIC)
-        found = {way: compute_accuracy(choose(known, chance), skills[TOPIC]) for way, choose in WAYS.items()}
-        found["regret"] = find_best_accuracy(skills[TOPIC]) - found[CHOSEN]
-        for name, value in found.items():
-            sums[name] += value
-    return {name: total / draws for name, total in sums.items()}
+        for way, choose in WAYS.items():
+            team = choose(known, chance)
+            pooled[way] += compute_accuracy(team, skills[TOPIC]) / draws
+            counted[way] += count_right(team, skills[TOPIC], known) / draws
+    return {way: (pooled[way], counted[way]) for way in WAYS}
 
 
 def build_table(draws: int) -> str:
-    rows = [f"| settled items | {' | '.join(WAYS)} | regret |", "| --- " * (len(WAYS) + 2) + "|"]
+    rows = [f"| settled items | {' | '.join(WAYS)} |", "| --- " * (len(WAYS) + 1) + "|"]
     cases = [(str(items), items, 0) for items in SETTLED]
     cases += [(f"{MISLEADING} that mislead, then {items}", items, MISLEADING) for items in LATER]
     for title, items, misled_by in cases:
         found = measure(items, draws, misled_by=misled_by)
-        rows.append(f"| {title} | {' | '.join(f'{share:.3f}' for share in found.values())} |")
+        shares = (f"{pooled:.3f}, {counted:.3f}" for pooled, counted in found.values())
+        rows.append(f"| {title} | {' | '.join(shares)} |")
     return "\n".join(rows)

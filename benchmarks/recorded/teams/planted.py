@@ -136,9 +136,8 @@ def rank(known: Knowledge, chance: Random) -> list[str]:
     return sorted(NAMES, key=lambda name: (-rates[name], chance.random()))
 
 
-CHOSEN = "chosen team"
 WAYS: Mapping[str, Way] = {
-    CHOSEN: lambda known, chance: choose_by(draw, known, chance),
+    "chosen team": lambda known, chance: choose_by(draw, known, chance),
     "without draws": lambda known, chance: choose_by(expect, known, chance),
     "wider draws": lambda known, chance: choose_by(draw_widely, known, chance),
     "top three by skill": lambda known, chance: rank(known, chance)[:SIZE],

@@ -2,10 +2,10 @@
 
     python -m benchmarks team [DRAWS [RUNS]]
 
-Prints two tables of how often the pooled vote of a team is right: of teams that are chosen once, after so many settled
-items that every model answered, as means of DRAWS ledgers; and of teams that are chosen one debate after the other,
-where only those chosen answer, as means of RUNS sequences, with what the best teams would have been right more often in
-all of their debates together.
+Prints two tables. Of teams that are chosen once, after so many settled items that every model answered, how often
+pooled beliefs and counted votes are right, as means of DRAWS ledgers. Of teams that are chosen one debate after the
+other, where only those chosen answer, how often pooled beliefs are right, as means of RUNS sequences, with what the
+best teams would have been right more often in all of their debates together.
 """
 
 from collections.abc import Sequence

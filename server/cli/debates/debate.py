@@ -350,6 +350,10 @@ def validate_input(input_type: type[InputModel], data: dict[str, Any], given: di
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         problem = "it is unknown" if first["type"] == "extra_forbidden" else first["msg"]
+        if first["type"] == "too_long" and isinstance(
+            first["input"], str
+        ):  # of a text that was cleaned first
+            problem = f"it may have {first['ctx']['max_length']:,} characters at most"
         raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {problem}.") from None
 
 
