@@ -1,5 +1,6 @@
 """The command line: parses arguments, calls a debate manager as any other client would, and prints."""
 
+import re
 import signal
 import sys
 from functools import partial
@@ -43,12 +44,21 @@ TOOL_COMMANDS = {
     "start_debate": "`counterpoint debate`",
     "step_round": "`counterpoint debate --continue`",
 }
+ARGUMENT_OPTIONS = {
+    "`limits`, as in options\\.limits": "more calls or money, with `counterpoint debate --continue ID --max-calls N`",
+    "`(text|to|rounds?|weights|threshold|model)`": r"--\1",
+    r"\b(?:changes\.)?max_rounds=(\d+)": r"--rounds \1",
+    r"\bchanges\.max_rounds\b": "--rounds",
+    r"\bat_round=(\d+)": r"--at-round \1",
+}
 
 
 def name_commands(text: str) -> str:
-    """The text of an error with the commands of the terminal in place of the tools that it advises to call."""
+    """The text of an error with the commands and options of the terminal in place of the tools and arguments."""
     for tool, command in TOOL_COMMANDS.items():
         text = text.replace(f"Call {tool}", f"Use {command}").replace(f"call {tool}", f"use {command}")
+    for argument, option in ARGUMENT_OPTIONS.items():
+        text = re.sub(argument, option, text)
     return text
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
-from server.debate.commands.fork import fork
+from server.debate.commands.fork import build_fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
@@ -114,7 +114,7 @@ def find_fork_round(debate: Debate, debate_id: str, entries: Sequence[Recorded])
     """The last round of talk if a fork of an ended debate can share it, or 0."""
     with suppress(InvalidRequestError):
         for at_round in debate.talk_rounds[-1:]:
-            fork(debate_id, debate, entries, at_round, ChangesInput())
+            build_fork(debate_id, debate, entries, at_round, ChangesInput())
             return at_round
     return 0
 

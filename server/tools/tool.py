@@ -202,7 +202,11 @@ def describe_errors(error: ValidationError, schema: Schema) -> str:
 def drop_branches(path: ErrorPath, *, ends_in_key: bool) -> ErrorPath:
     """The path without what pydantic calls the alternatives of a value: names of types. A key may look like one."""
     inner, last = (path[:-1], path[-1:]) if ends_in_key else (path, ())
-    kept = (part for part in inner if isinstance(part, int) or not re.fullmatch("bool|[A-Z]\\w*", part))
+    kept = (
+        part
+        for part in inner
+        if isinstance(part, int) or not re.fullmatch(r"bool|[A-Z]\w*|constrained-\w+|literal\[.*\]", part)
+    )
     return (*kept, *last)
 
 
@@ -229,6 +233,8 @@ def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: 
             return BOUNDS[kind].format(**details.get("ctx", {}))
         case _ if choices:
             return f"must be one of {choices}"
+        case "literal_error" if "anyOf" in found:
+            return f"must be {describe_shape(found)}"
         case kind if kind.endswith(("_type", "_parsing", "_from_float")):
             found = found or {"type": kind.removesuffix("_type")}
             return f"must be {describe_shape(found)}"
@@ -239,6 +245,8 @@ def describe_shape(found: Schema) -> str:
     """What a value must be, with the fields of objects: a list of objects {name, stance, role, …}."""
     if alternatives := found.get("anyOf"):
         return " or ".join(describe_shape(part) for part in alternatives)
+    if choices := found.get("enum"):
+        return f"one of {', '.join(choices)}"
     described = TYPE_DESCRIPTIONS.get(found.get("type", ""), "of another type")
     if "properties" in found:
         names = [*found.get("required", ()), *found["properties"]]

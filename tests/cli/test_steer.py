@@ -97,6 +97,23 @@ def test_a_resumed_debate_that_nobody_runs_is_told_how_to_go_on(cli: Cli, paused
 
 
 @pytest.mark.parametrize(
+    ("action", "told"),
+    [
+        (
+            "extend",
+            "Pass --rounds: how many more, 1 to 20; or more calls or money, with `counterpoint debate --continue",
+        ),
+        ("inject", "Pass it in --text."),
+        ("retract", "Pass --to and --round."),
+        ("weights", "Pass --weights: a fraction for each voter."),
+        ("threshold", "--threshold: '' is no fraction"),
+    ],
+)
+def test_what_an_action_lacks_is_named_as_an_option(cli: Cli, paused_id: str, action: str, told: str) -> None:
+    assert told in cli("intervene", paused_id, action).stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (("nonsense",), "Invalid value for 'ACTION'"),
@@ -121,6 +138,11 @@ def test_errors_name_commands_and_not_tools(cli: Cli) -> None:
 
     assert refused.exit_code == 1
     assert "Use `counterpoint fork` to try it otherwise" in refused.stderr
+    assert "Pass --at-round 2, or less." in cli("fork", debate_id, "--at-round", "9").stderr
+    assert cli("fork", debate_id, "--at-round", "2", "--quiet").exit_code == 0
+    assert (
+        "--rounds 99 is out of range" in cli("debate", "Tea?", "--model", "scripted", "--rounds", "99").stderr
+    )
 
 
 def test_the_latest_debate_is_shown_without_an_id(cli: Cli) -> None:

@@ -70,7 +70,7 @@ async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> 
     async with open_client(judges(), "mine") as client:
         started = await call(client, "start_debate", question="Ship it?", models=["mine"])
         debate_id = started["debate_id"]
-        assert "pass at_round=0" in await expect_tool_error(
+        assert "Pass at_round=0" in await expect_tool_error(
             client, "fork_debate", debate_id=debate_id, at_round=1
         )
         await call_next(client, started)

@@ -139,7 +139,7 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
         for part in value:
             yield from facts(name, part)
     elif value and (name, value) not in (("act", "argument"), ("view", "state"), ("view", "transcript")):
-        words = {"working": "at work", "joined": texts.JOINED, "retracted": "retracted"}
+        words = {"working": "at work", "joined": texts.JOINED, "retracted": "retracted", "raised": "raised"}
         told = END_REASONS.get(value, value) if name == "reason" else value
         yield name, words.get(name, "true") if isinstance(value, bool) else f"{told}"
 

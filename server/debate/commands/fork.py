@@ -37,7 +37,43 @@ FORKED = "forked"
 """The reason of a replacement that a fork begins with."""
 
 
+class RoundError(InvalidRequestError):
+    """No fork can begin after this round. `advice`: what else may help than an earlier one."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(problem)
+        self.advice = advice
+
+
 def fork(
+    debate_id: str,
+    debate: Debate,
+    log: Sequence[Recorded],
+    at_round: int,
+    changes: ChangesInput,
+    team: Team | None = None,
+) -> tuple[Opened, tuple[Event, ...]]:
+    """As `build_fork`. A refusal of the round names the last one before it that is possible."""
+    try:
+        return build_fork(debate_id, debate, log, at_round, changes, team)
+    except RoundError as error:
+        last = min(at_round - 1, debate.round)
+        while last > 0 and not can_fork(debate_id, debate, log, last, changes, team):
+            last -= 1
+        how = f"{error.advice}, or pass" if error.advice else "Pass"
+        raise InvalidRequestError(f"{error} {how} at_round={last}{', or less' if last else ''}.") from None
+
+
+def can_fork(*asked: Any) -> bool:
+    """Whether `build_fork` does not refuse this."""
+    try:
+        build_fork(*asked)
+    except InvalidRequestError:
+        return False
+    return True
+
+
+def build_fork(
     debate_id: str,
     debate: Debate,
     log: Sequence[Recorded],
@@ -55,7 +91,8 @@ def fork(
     over = decide.is_round_over(replace(debate, paused=None))
     last = debate.round if over else max(debate.round - 1, 0)
     which = f"{last} is the last that is" if last else "none is yet"
-    require(at_round <= last, f"Round {at_round} is not over, and {which}: pass at_round={last}, or less.")
+    if at_round > last:
+        raise RoundError(f"Round {at_round} is not over, and {which}.")
     entries = find_inherited_entries(log, at_round)
     changes = add_choice(changes, team, debate) if team else changes
     setup = apply_changes(debate, changes, at_round)
@@ -242,20 +279,19 @@ def build_model_replacements(setup: Opened, past: Sequence[Event], changes: Chan
 
 def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> None:
     """Refuse inherited events that do not fit the setup, or that no round would follow."""
-    earlier = f"pass at_round={at_round - 1}, or less"
-    cut = f"Round {at_round} was cut short, or rests on what was decided before it: {earlier}."
+    cut = RoundError(f"Round {at_round} was cut short, or rests on what was decided before it.")
     try:
         debate = replay((setup, *past))
     except IllegalEvent:
-        raise InvalidRequestError(cut) from None
-    require(not find_quorum_shortfall(debate), cut)
-    require(not decide.pending_calls(debate) and not build_fallback_round_plan(debate), cut)
+        raise cut from None
+    if find_quorum_shortfall(debate) or decide.pending_calls(debate) or build_fallback_round_plan(debate):
+        raise cut
     debate = add_alert(debate, build_alert(debate))  # it may bring a round more
     end = find_talk_end(debate)
     if next_phase(debate, end) is None:
         talked = debate.round_phase(at_round).is_talk
-        more = " raise changes.max_rounds, or" if talked and end and end.cause == "max_rounds" else ""
-        raise InvalidRequestError(f"Nothing would come after round {at_round}:{more} {earlier}.")
+        more = "Raise changes.max_rounds" if talked and end and end.cause == "max_rounds" else ""
+        raise RoundError(f"Nothing would come after round {at_round}.", more)
 
 
 def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opened:

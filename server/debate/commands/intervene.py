@@ -177,7 +177,8 @@ def conclude(debate: Debate, _: InterventionRequest) -> Change:
             interventions.TalkConcluded()
         ], "The verdict follows without the mirror, which makes no more calls."
     require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
-    require(debate.turns, "Nobody has spoken yet: there is nothing to judge. Call step_round first.")
+    first = "Resume it with intervene first." if debate.paused else "Call step_round first."
+    require(debate.turns, f"Nobody has spoken yet: there is nothing to judge. {first}")
     effect = "Turns in flight are kept; then it is decided on what is there."
     return [interventions.TalkConcluded()], effect
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from server.debate.analysis import claims
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.text import format_count
 from server.debate.rules.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.blind import hide_blind_answers
@@ -72,7 +73,8 @@ def build_transcript(source: ViewSource) -> ViewData:
 def build_round(source: ViewSource) -> ViewData:
     debate = source.debate
     if not 1 <= (source.round or debate.round) <= debate.round:
-        raise InvalidRequestError(f"Debate {source.id} has {debate.round} rounds so far, no {source.round}.")
+        held = format_count(debate.round, "round")
+        raise InvalidRequestError(f"Debate {source.id} has {held} so far, no {source.round}.")
     return rounds.build_round(debate, source.round or debate.round)
 
 

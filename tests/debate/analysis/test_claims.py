@@ -94,10 +94,12 @@ def test_the_analysis_counts_what_stands_and_what_was_dropped() -> None:
     found = build_analysis(argue().debate)
     assert found["standing"] == {"stands": 8, "falls": 3, "open": 0}
     assert found["unknown_citations"] == 1
-    assert found["open_attacks"] == [{"from": "Opponent 2.2", "to": "Proponent 1.3", "relation": "undercuts"}]
+    attack = {"from": "Opponent 2.2", "to": "Proponent 1.3", "relation": "undercuts"}
+    assert found["open_attacks"] == [attack | {"according_to": "debater"}]
     late = [(row["from"], row["to"]) for row in found["late_attacks"]]
     assert late == [("Proponent 3.1", "Opponent 2.1"), ("Opponent 3.1", "Proponent 2.1")]
-    assert found["conceded"] == [{"from": "Proponent 2.2", "to": "Opponent 1.2", "relation": "concedes"}]
+    concession = {"from": "Proponent 2.2", "to": "Opponent 1.2", "relation": "concedes"}
+    assert found["conceded"] == [concession | {"according_to": "debater"}]
     assert found["contradictions"] == [{"between": ["Proponent", "Opponent"], "attacks": 5, "open": 1}]
     cruxes = {"Proponent 1.1", "Proponent 1.3", "Proponent 2.1", "Opponent 1.1", "Opponent 2.1"}
     assert {row["point"] for row in found["cruxes"]} == cruxes
