@@ -15,7 +15,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from tests.support.engines import run_debate, start_debate
-from tests.support.teams import DEBATERS, FAIR, GOOD, NAMES, POOR, list_seats, open_many, start, teach
+from tests.support.teams import DEBATERS, GOOD, NAMES, POOR, list_seats, open_many, start, teach
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
 
@@ -105,12 +105,26 @@ async def test_judges_of_a_fork_are_of_other_families_and_no_longer_in_reserve()
 async def test_positions_that_a_fork_has_named_go_to_those_chosen() -> None:
     async with open_many() as manager:
         options = {"framing": True, "team": {"candidates": list(NAMES), "size": 3}}
-        unnamed = await start_debate(manager, options=options)
-        framed = await manager.follow(unnamed.id, wait=5)
+        unnamed = await start_debate(manager, hold=True, options=options)
         await teach(manager, 100)
-        forked = await fork(manager, framed, 0, team={})
-        assert list_kinds(list_seats(forked)) <= {*GOOD, *FAIR}
-        check_opened(forked.debate.setup)
+        forked = await fork(manager, unnamed, 0, team={})
+        setup = forked.debate.setup
+        assert setup.framer is not None
+        assert setup.framer.models == read_team(forked).chosen
+        assert len(setup.framer.models) == 3
+        assert list_kinds(setup.framer.models) <= {*GOOD}
+        check_opened(setup)
+
+
+async def test_judges_that_were_heard_stay(database: str) -> None:
+    async with open_many(database) as manager:
+        options = {"synthesizer": True, "judges": {"models": ["mine"]}}
+        ended = await run_debate(manager, debaters=DEBATERS, models=list(NAMES[:2]), options=options)
+        heard = max(judged.round for judged in ended.debate.judgments)
+        await teach(manager, 100)
+        forked = await fork(manager, ended, heard, team={"candidates": list(NAMES)})
+        assert forked.debate.setup.judges.models == ("mine",)
+        assert read_team(forked).judges == ()
 
 
 async def test_a_fork_with_a_team_of_its_own_is_restored_elsewhere(tmp_path: Any) -> None:

@@ -318,3 +318,10 @@ async def test_a_file_in_which_a_choice_does_not_fit_is_refused() -> None:
     other = framed.team and framed.team.model_copy(update={"chosen": framed.team.chosen[::-1]})
     with pytest.raises(InvalidRequestError, match="team: the positions are not given to those chosen"):
         check_opened(framed.model_copy(update={"team": other}))
+
+
+async def test_a_candidate_that_cannot_be_asked_is_an_error_also_where_nobody_would_choose_it() -> None:
+    async with open_many() as manager:
+        await teach(manager, 100)
+        with pytest.raises(InvalidRequestError, match="acme/nobody"):
+            await start(manager, candidates=[*NAMES, "acme/nobody"])

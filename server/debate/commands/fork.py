@@ -108,7 +108,7 @@ def build_fork(
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": list_restanced(debate.setup, setup) if at_round else (),
         "tags": debate.tags,
-        "team": team or (None if changes.models else setup.team),
+        "team": None if changes.models else setup.team,
         "ledger": None,  # what is known of its judges when it begins
         "memory": setup.memory and setup.memory.forget_texts(),
         "mirror_of": "",

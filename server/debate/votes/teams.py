@@ -100,9 +100,6 @@ class Pool:
         return 1 / (1 + math.exp(-merit / math.sqrt(variance))) if variance else 0.5
 
     def add(self, member: Member, candidates: Iterable[Member]) -> None:
-        """Add a member, unless it would drag the others along: then its answers are left out of the pool."""
-        if self.compute_accuracy(member) < self.compute_accuracy():
-            return
         self.merit += member.weight * member.log_odds
         self.variance += member.weight * (member.weight + 2 * self.shared.get(member.model, 0.0))
         for other in candidates:

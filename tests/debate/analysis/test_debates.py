@@ -175,3 +175,20 @@ def test_the_ledger_learns_from_judges_whose_every_reading_is_of_one_model() -> 
     small = tuple(judged.model_copy(update={"informative": False}) for judged in settled.judgments)
     assert list_debate_judgments(replace(settled, judgments=small)) == []
     assert pool_judges(replace(debate, judgments=small), debate.verdict.votes).beliefs == {}  # type: ignore[union-attr]
+
+
+def test_blind_ballots_that_say_nothing_or_were_made_elsewhere_teach_nothing() -> None:
+    models = ["openai/good", "mistral/bad"]
+    options = {"ballots": "blind", "judges": {"models": ["openai/judge"]}}
+    ended = play(build_setup(models=models, options=options), find("A", 90))
+    settled = apply(ended, OutcomeRecorded(truth=ended.names[0]))
+
+    def learn(**changes: Any) -> list[str]:
+        ballots = tuple(ballot.model_copy(update=changes) for ballot in settled.ballots)
+        learnt = list_debate_judgments(replace(settled, ballots=ballots))
+        return [one.judge for one in learnt if one.role == "debater"]
+
+    assert learn() == models
+    assert learn(informative=False) == []
+    assert learn(usage=settled.ballots[0].usage.model_copy(update={"reused_from": "abc#1"})) == []
+    assert learn(wave="final") == []
