@@ -50,13 +50,14 @@ def list_tools(context: RequestContext, listed: Iterable[types.Tool]) -> list[ty
 def build_watch_tool() -> types.Tool:
     fields = {
         "debate_id": {"type": "string"},
+        "question": {"type": "string", "description": "In place of debate_id: of a call under way"},
         "since_seq": {"type": "integer", "description": "The last entry that is there. Default: 0"},
     }
     return types.Tool(
         name=WATCH,
         title="Watch a debate",
         description="What is new of a debate, for the page that shows it.",
-        input_schema={"type": "object", "properties": fields, "required": ["debate_id"]},
+        input_schema={"type": "object", "properties": fields},
         annotations=types.ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -145,3 +146,17 @@ async def test_no_secret_is_in_what_the_page_is_shown(
         shown = await call(client, "watch_debate", debate_id=opened["debate_id"])
 
     assert secret not in content["text"] + json.dumps(shown)
+
+
+async def test_a_page_without_an_id_is_told_of_the_newest_debate_on_its_question(
+    open_client: OpenClient,
+) -> None:
+    async with open_client(**HOST) as client:
+        ask = partial(call, client, "watch_debate", question=" Ship\nit? ")
+        assert await ask() == {}
+        opened = [
+            (await call(client, "start_debate", question=question, again=True))["debate_id"]
+            for question in ("Ship it?", "Ship it?", "Another one?")
+        ]
+        assert await ask() == {"debate_id": opened[1]}
+        assert await call(client, "watch_debate") == {}

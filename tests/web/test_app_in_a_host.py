@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -12,6 +13,7 @@ from playwright.async_api import FrameLocator, Page
 
 from tests.support.browser import launch_browser
 from tests.support.client_calls import call
+from tests.support.gated_model import Gate
 from tests.support.paths import ROOT
 from tests.support.servers import OpenClient
 
@@ -133,6 +135,23 @@ async def test_what_others_do_is_shown_without_being_asked(open_modern: OpenClie
         await host.app.locator("button:disabled").first.wait_for(timeout=PATIENCE)
 
     assert ended["status"] == "concluded"
+
+
+async def test_a_debate_is_shown_before_the_call_that_began_it_has_a_result(open_modern: OpenClient) -> None:
+    gate = Gate()
+    async with open_modern({"held": gate.model}) as client, open_host(client) as host:
+        await call(client, "start_debate", question="Another one?")
+        await host.open()
+        await host.tell("notifications/tool-input", arguments={"question": "Ship  it?\n", "run": True})
+        asked = {"question": "Ship it?", "models": ["held"], "run": True, "wait_seconds": 600}
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(call, client, "start_debate", **asked))
+            await gate.wait_for_call()
+            await host.expect("Ship it?")
+            await host.press("Pause")
+            await host.expect("Answers in flight are kept")
+            tasks.cancel_scope.cancel()
+        assert await host.app.get_by_text("Another one?").count() == 0
 
 
 async def test_the_look_follows_the_host(open_modern: OpenClient) -> None:

@@ -11,6 +11,7 @@
   const pending = new Map();  // requests by id: {settle, fail}
   let context = {};
   let debateId = "";
+  let question = "";  // of the call under way, until its debate is known
   let timer = 0;
   let isPolling = false;
   let isAskedAgain = false;
@@ -58,9 +59,15 @@
 
   const HANDLERS = {
     "ping": () => {},
-    "ui/notifications/tool-input": ({ arguments: given }) => follow(given?.debate_id),
+    "ui/notifications/tool-input": ({ arguments: given }) => {
+      follow(given?.debate_id);
+      seek(given?.question);
+    },
     "ui/notifications/tool-result": takeResult,
-    "ui/notifications/tool-cancelled": () => debateId || counterpoint.live("lost", "The call was cancelled."),
+    "ui/notifications/tool-cancelled": () => {
+      question = "";
+      if (!debateId) counterpoint.live("lost", "The call was cancelled.");
+    },
     "ui/notifications/host-context-changed": takeContext,
     "ui/resource-teardown": () => {
       isOver = true;
@@ -108,6 +115,7 @@
 
   function takeResult(result) {
     const found = result?.structuredContent;
+    question = "";
     if (found?.debate_id) follow(found.debate_id);
     else if (!debateId) counterpoint.live("lost", result?.content?.find((part) => part.type === "text")?.text || "");
   }
@@ -118,13 +126,21 @@
     poll();
   }
 
+  /** Before the first result there is no id: the debate is found by what was asked. */
+  function seek(asked) {
+    if (debateId || typeof asked !== "string" || !asked.trim()) return;
+    question = asked;
+    poll();
+  }
+
   async function poll() {
     clearTimeout(timer);
     isAskedAgain = isPolling;
-    if (isPolling || isOver || document.hidden || !debateId) return;
+    if (isPolling || isOver || document.hidden || !(debateId || question)) return;
     isPolling = true;
     let wait = POLL.other;
     try {
+      if (!debateId && !(await find())) throw new Error("not there yet");
       const status = await update();
       if (!isSteering) counterpoint.connect({ actions: ACTIONS, act, open: follow });  // the host lets us call tools
       isSteering = true;
@@ -134,12 +150,19 @@
         wait = 0;
       } else if (status === "running") wait = POLL.running;
     } catch (error) {
-      counterpoint.live("lost", error.message);
-      wait = POLL.failed;
+      if (debateId) counterpoint.live("lost", error.message);
+      wait = debateId ? POLL.failed : POLL.running;
     }
     isPolling = false;
     if (isAskedAgain) wait = 1;  // what was done meanwhile may be missing
     if (wait && !isOver) timer = setTimeout(poll, wait);
+  }
+
+  /** Whether the debate of the call under way is there. */
+  async function find() {
+    const found = await call("watch_debate", { question });
+    if (question && !debateId) debateId = found.debate_id || "";
+    return debateId;
   }
 
   /** Show what is new of the debate. Returns its status. */
