@@ -19,8 +19,8 @@ AREAS = {
     "Models and providers": "server/models server/cli/installation/models.py server/cli/debates/demo.py",
     "Opening and steering a debate": (
         "server/debate/commands server/debate/schemas server/debate/documents server/debate/votes "
-        "server/debate/facts server/debate/prompts server/debate/replies server/debate/rules server/debate/ballots "
-        "server/debate/arguments server/engine/debates.py server/tools server/mcp"
+        "server/debate/facts server/debate/state server/debate/prompts server/debate/replies server/debate/rules "
+        "server/debate/ballots server/debate/arguments server/engine/debates.py server/tools server/mcp"
     ),
     "Reading, importing and verifying": (
         "server/debate/records server/debate/views server/debate/analysis server/engine/queries.py "

@@ -23,7 +23,7 @@ ROOMS: dict[str, str] = {
     "signing": "debate.facts redaction storage",
     "access": "debate.facts settings storage.contract",
     "debate.analysis": (
-        "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.state debate.votes"
+        "debate.arguments debate.ballots debate.documents debate.facts debate.state debate.votes"
     ),
     "debate.prompts": (
         "debate.arguments debate.ballots debate.documents debate.facts debate.rules debate.schemas "
@@ -45,7 +45,8 @@ ROOMS: dict[str, str] = {
         "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state debate.votes"
     ),
     "debate.commands.intervene": (
-        "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state"
+        "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state "
+        "debate.votes"
     ),
     "debate.commands.revise_positions": (
         "debate.commands.intervene debate.commands.setup debate.facts debate.rules debate.state"
@@ -99,15 +100,15 @@ ROOMS: dict[str, str] = {
         "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency"
     ),
     "engine.setups": (
-        "debate.commands.fork debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state "
-        "debate.votes engine.database models.registry models.windows redaction research storage.contract"
+        "debate.commands.fork debate.commands.requests debate.commands.setup debate.facts debate.rules "
+        "debate.state debate.votes engine.database models.registry models.windows redaction research "
+        "storage.contract"
     ),
     "engine.debates": (
-        "debate.commands.intervene debate.commands.requests "
-        "debate.commands.revise_positions debate.commands.setup debate.commands.submit debate.facts "
-        "debate.rules engine.database engine.driver engine.model_calls engine.runner engine.setups "
-        "models.client models.model_servers models.prices models.registry models.windows redaction research "
-        "signing storage.contract"
+        "debate.commands.intervene debate.commands.requests debate.commands.revise_positions "
+        "debate.commands.setup debate.commands.submit debate.facts debate.rules engine.database engine.driver "
+        "engine.model_calls engine.runner engine.setups models.client models.model_servers models.prices "
+        "models.registry models.windows redaction research signing storage.contract"
     ),
     "engine.receipts": (
         "debate.facts debate.records debate.views engine.database engine.debates settings signing "
@@ -149,7 +150,7 @@ ROOMS: dict[str, str] = {
     "evaluation": (
         "compose debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
         "debate.commands.revise_positions debate.commands.setup debate.facts debate.rules debate.state "
-        "debate.views engine.database engine.debates models.prices models.registry settings"
+        "debate.views debate.votes engine.database engine.debates models.prices models.registry settings"
     ),
     "web": "",
     "web.drawing": "debate.analysis debate.arguments debate.documents debate.facts debate.state debate.views",

@@ -22,11 +22,12 @@ from server.debate.facts.events import Event
 from server.debate.prompts.render import render
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import NO_ELAPSED_TIME
-from server.debate.rules.decide import Ask, Call, Record, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
-from server.debate.rules.panel import compare_mirror
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
+from server.debate.votes.panel import compare_mirror
 from server.models import Reply, Usage
 
 DEBATES = 200

@@ -21,7 +21,8 @@ from server.debate.facts.answers import Observed, Pattern, Usage
 from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Ask, Call, Record, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
 from server.models import Model, ModelError, Request

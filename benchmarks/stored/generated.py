@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from server.debate.facts.events import Event, Usage
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Ask, Call, Record, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 

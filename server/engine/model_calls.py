@@ -28,7 +28,7 @@ from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.windows import ANSWER_TOKENS, describe_misfit, estimate_tokens
 from server.debate.state.debate import Debate
 from server.debate.state.seats import find_models, find_own_models, find_tools

@@ -20,16 +20,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, PromptsComputed, Resumed
 from server.debate.rules import budget
 from server.debate.rules.advance import NO_CODE, CallerCode
-from server.debate.rules.decide import (
-    Ask,
-    Call,
-    Record,
-    Step,
-    acceptable_slots,
-    awaits_client,
-    decide,
-    is_round_over,
-)
+from server.debate.rules.calls import Call, acceptable_slots
+from server.debate.rules.decide import Ask, Record, Step, awaits_client, decide, is_round_over
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.engine.database.cache import AnswerReuse

@@ -19,8 +19,8 @@ from server.debate.ballots.samples import find_plurality, list_samples, pool_sam
 from server.debate.ballots.waves import SAMPLE_BALLOT
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Balloted
-from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate
+from server.debate.votes.verdict import count_panel
 from server.evaluation.plan import Plan, build_names
 from server.evaluation.questions import Question
 

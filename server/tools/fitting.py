@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
-from server.debate.views.state import TURN_HEADING
+from server.debate.views.awaited import TURN_HEADING
 
 LITERAL_FIELDS = frozenset(
     {

@@ -13,8 +13,9 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.rules.decide import next_round
 from server.debate.state.debate import Debate
-from server.debate.views.recent import keep_recent
-from server.debate.views.state import StoredDebate, describe_awaited_text, list_written_calls
+from server.debate.state.memo import keep_recent
+from server.debate.views.awaited import describe_awaited_text, list_written_calls
+from server.debate.views.state import StoredDebate
 
 
 def suggest_next(stored: StoredDebate, status: str, tool: str) -> str:

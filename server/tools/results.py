@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from server.debate.facts.text import count_bytes
 from server.debate.rules.decide import status
 from server.debate.views import markdown, state, verdict
+from server.debate.views.awaited import AwaitedTurn, awaited_turns, find_rules, has_written
 from server.debate.views.progress import estimate_line
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import find_setup_warnings
@@ -73,7 +74,7 @@ class StepResult(VerdictResult):
     phase: str
     turns: list[state.Turn]
     moderator: Annotated[str, Field(description="What moderator and referee wrote in this round")]
-    awaited: Annotated[list[state.AwaitedTurn], Field(description="Turns to write with submit_turn")]
+    awaited: Annotated[list[AwaitedTurn], Field(description="Turns to write with submit_turn")]
     rules: Annotated[str, Field(description="Those of every turn, given until the first is in")]
     warnings: list[str]
     estimate: Annotated[str, Field(description="Calls, tokens and cost of the whole debate")]
@@ -169,7 +170,7 @@ async def build_step_result(
     """The state of a debate after a call, with the turns of a round: the latest one for 0."""
     debate, setup = snapshot.debate, snapshot.debate.setup
     shown = min(round_number or debate.round, debate.round)
-    awaited = state.awaited_turns(debate)
+    awaited = awaited_turns(debate)
     for later in awaited[1:]:  # its prompt comes when it is the next
         later.prompt = ""
     return StepResult(
@@ -181,7 +182,7 @@ async def build_step_result(
         turns=[turn for turn in state.visible_turns(debate, shown) if turn.round == shown],
         moderator=markdown.render_moderation(debate, shown),
         awaited=awaited,
-        rules=state.find_rules(debate) if awaited and not state.has_written(debate) else "",
+        rules=find_rules(debate) if awaited and not has_written(debate) else "",
         warnings=find_setup_warnings(setup, len({family(debater.model) for debater in setup.debaters})),
         estimate=estimate_line(debate),
     )

@@ -2,9 +2,10 @@
 
 from server.debate.facts.quoting import quote, quote_heading
 from server.debate.facts.text import format_count
+from server.debate.views.awaited import describe_task
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import END_REASONS, format_position, format_report, section
-from server.debate.views.state import describe_task, origin_line
+from server.debate.views.state import origin_line
 from server.engine.queries import DebateRow
 from server.tools.results import (
     DebateListResult,

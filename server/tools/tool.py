@@ -17,7 +17,7 @@ from server.debate.commands.requests import Input
 from server.debate.facts.config import HUMAN
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
-from server.debate.rules.decide import Call, pending_calls
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from server.engine.database.snapshots import DebateSnapshot

@@ -31,18 +31,13 @@ from server.debate.facts.quoting import unescape_markup
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import locate_labels
 from server.debate.state.seats import current_model
+from server.debate.views.awaited import awaited_seats
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.catalog import ViewSource
 from server.debate.views.compare import find_differences
 from server.debate.views.names import MODEL_PARTS, MODEL_TEXTS, is_reading
 from server.debate.views.progress import build_progress
-from server.debate.views.state import (
-    awaited_seats,
-    framing_line,
-    is_visible,
-    known_debaters,
-    origin_line,
-)
+from server.debate.views.state import framing_line, is_visible, known_debaters, origin_line
 from server.debate.views.verdict import build_report
 
 Row = dict[str, Any]

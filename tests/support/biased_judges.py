@@ -11,7 +11,7 @@ from typing import Any
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.views.verdict import build_verdict

@@ -12,7 +12,7 @@ from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, Pro
 from server.debate.facts.beliefs import Agreed, Citation, Share, Weight, build_shares
 from server.debate.facts.causes import EndCause
 from server.debate.facts.config import Breakpoint, Limits, SeatPrompt
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import judge_seats
 from tests.support.simulation import (

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support import simulation
 
 NAMES = ("Ada", "Bob", "Cleo", "Dan")

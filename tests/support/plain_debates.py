@@ -1,6 +1,6 @@
 """Debates in which everybody says who speaks in which round, and judges find for the first side."""
 
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support.simulation import DebateSimulation, ScriptAnswer, build_setup, render_finding, simulate
 
 

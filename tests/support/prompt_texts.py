@@ -4,7 +4,7 @@ import re
 
 from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support.simulation import DebateSimulation, ScriptAnswer, default_script, render_prompt_text
 
 UNUSUAL = [

@@ -22,7 +22,8 @@ from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME
-from server.debate.rules.decide import Ask, Call, Over, Record, Wait, decide, status
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
 from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate, judge_seats

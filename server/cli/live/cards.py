@@ -12,7 +12,7 @@ from server.debate.documents.marks import disarm_marks
 from server.debate.facts.config import seat_kind
 from server.debate.facts.events import Judged, Usage
 from server.debate.facts.text import clean_line, remove_invisible
-from server.debate.rules.decide import pending_calls
+from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate
 from server.debate.state.labels import name_sides
 from server.debate.state.seats import current_model, phase_seats

@@ -15,7 +15,7 @@ from server.cli.live.steering import Steering
 from server.cli.session import ACTOR, DebateStarter
 from server.cli.terminal import Terminal
 from server.debate.facts.errors import DebateError
-from server.debate.views.state import TURN_HEADING, awaited_turns, describe_task
+from server.debate.views.awaited import TURN_HEADING, awaited_turns, describe_task
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 

@@ -8,15 +8,15 @@ from server.debate.analysis.debates import compute_confidence, format_weight, po
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
-from server.debate.rules.panel import (
+from server.debate.state.debate import Debate
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
+from server.debate.votes.panel import (
     find_learnt_weight,
     find_ledger,
     find_voter_model,
     is_proven,
     list_judgments,
 )
-from server.debate.state.debate import Debate
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count
 
 MOST_BELIEFS = 5
 

@@ -12,7 +12,10 @@ from server.debate.facts.config import EMBEDDED, WRITTEN, LedgerExtract, Standin
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.text import normalize_topic
-from server.debate.rules.panel import (
+from server.debate.state.debate import Debate
+from server.debate.state.labels import find_first_side
+from server.debate.votes.counting import Count, Seat, count_voices
+from server.debate.votes.panel import (
     find_own_seat,
     find_rated_model,
     list_judges,
@@ -20,10 +23,7 @@ from server.debate.rules.panel import (
     list_mirrored_names,
     list_seats,
 )
-from server.debate.rules.schedule import verdict_source
-from server.debate.state.debate import Debate
-from server.debate.state.labels import find_first_side
-from server.debate.votes.counting import Count, Seat, count_voices
+from server.debate.votes.voters import verdict_source
 
 NEVER_RATED = frozenset({*WRITTEN, EMBEDDED, "scripted", "faulty"})
 """Models whose judgments say nothing of a model: of whoever calls, too small, and made up."""

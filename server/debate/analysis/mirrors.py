@@ -14,8 +14,8 @@ from server.debate.facts.escalation import (
 )
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
-from server.debate.rules.panel import Comparison, compare_mirror
 from server.debate.state.debate import Debate
+from server.debate.votes.panel import Comparison, compare_mirror
 
 
 class MirrorReport(BaseModel):

@@ -27,6 +27,7 @@ from server.debate.facts.team import Team
 from server.debate.facts.text import normalize_topic
 from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
+from server.debate.rules.calls import pending_calls
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
 from server.debate.rules.transitions import IllegalEvent, replay
 from server.debate.state.debate import Debate, judge_seats, replace
@@ -284,7 +285,7 @@ def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> N
         debate = replay((setup, *past))
     except IllegalEvent:
         raise cut from None
-    if find_quorum_shortfall(debate) or decide.pending_calls(debate) or build_fallback_round_plan(debate):
+    if find_quorum_shortfall(debate) or pending_calls(debate) or build_fallback_round_plan(debate):
         raise cut
     debate = add_alert(debate, build_alert(debate))  # it may bring a round more
     end = find_talk_end(debate)

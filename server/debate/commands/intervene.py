@@ -17,13 +17,14 @@ from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
 from server.debate.facts.text import clean, clean_line, format_count
 from server.debate.rules.advance import advance
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_remaining, find_round_shortfall
-from server.debate.rules.decide import due_slots, is_unattended
+from server.debate.rules.calls import due_slots
+from server.debate.rules.decide import is_unattended
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
-from server.debate.rules.schedule import find_voters
 from server.debate.rules.transitions import replay
 from server.debate.rules.windows import describe_misfit, estimate_prompt
 from server.debate.state.debate import Debate
 from server.debate.state.seats import candidate_models, seat_models
+from server.debate.votes.voters import find_voters
 
 OUTCOME, NOBODY = "outcome", "none"
 """The action for which the debate has to be over, and its word for no position."""

@@ -7,7 +7,7 @@ from server.debate.facts.events import Event, Failed, Usage
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply, normalize_name
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call, pending_calls
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate
 
 MAX_SUBMISSION_LENGTH = 50_000

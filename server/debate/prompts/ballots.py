@@ -11,7 +11,7 @@ from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.material import render_direct_messages
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.state.seats import current_model, phase_seats

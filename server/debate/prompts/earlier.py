@@ -12,7 +12,7 @@ from server.debate.facts.earlier import Recalled
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 
 

@@ -15,7 +15,7 @@ from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.transcript import show_text
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import relabel, side_labels
 from server.debate.state.memo import by_round

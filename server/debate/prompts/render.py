@@ -46,7 +46,7 @@ from server.debate.prompts.transcript import (
     render_transcript,
 )
 from server.debate.rules.advance import find_talk_end, is_in_moderated_block, next_phase
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.framing import SIDES, find_position_limit
 from server.debate.rules.schedule import may_send, slot_failures
 from server.debate.state.debate import Debate

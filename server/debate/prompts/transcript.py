@@ -32,7 +32,7 @@ from server.debate.facts.quoting import quote_inline, quote_verbatim
 from server.debate.facts.text import clean_line
 from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import phase_instruction
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, TranscriptEvent
 from server.debate.state.labels import SECOND_READING, relabel, side_labels

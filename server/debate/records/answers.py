@@ -14,7 +14,8 @@ from server.debate.replies.extract import normalize_name
 from server.debate.replies.interpret import DECIDING_TASKS
 from server.debate.replies.votes import compute_margin, rank
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import Ask, Call, decide, pending_calls
+from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.decide import Ask, decide
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate

@@ -23,11 +23,11 @@ from server.debate.facts.events import (
     RoundClosed,
     Synthesized,
 )
-from server.debate.rules.panel import compare_mirror, find_voter_model, list_seats
-from server.debate.rules.schedule import verdict_source
 from server.debate.rules.transitions import replay
-from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate
+from server.debate.votes.panel import compare_mirror, find_voter_model, list_seats
+from server.debate.votes.verdict import count_panel
+from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import SYNTHESIS
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"

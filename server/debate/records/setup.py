@@ -29,11 +29,11 @@ from server.debate.facts.earlier import MOST_RECALLED_BYTES
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
 from server.debate.facts.text import clean, clean_line, count_bytes, normalize_topic
-from server.debate.rules.schedule import find_voters
-from server.debate.rules.verdict import COUNTING_RULES
 from server.debate.schemas.output_schema import check_schema
 from server.debate.state.labels import is_label, label_debaters
 from server.debate.state.seats import find_models, seat_models
+from server.debate.votes.verdict import COUNTING_RULES
+from server.debate.votes.voters import find_voters
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -19,7 +19,7 @@ from server.debate.prompts.ballots import list_ballot_positions
 from server.debate.replies.extract import find_json, find_sections, normalize_keys, normalize_name
 from server.debate.replies.findings import NO_SIDE
 from server.debate.replies.votes import resolve_vote
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 

@@ -12,7 +12,7 @@ from server.debate.facts.causes import FailureCause
 from server.debate.facts.events import Failed, Usage
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import FunctionCall
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 

@@ -11,7 +11,7 @@ from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import HandoffResponse
 from server.debate.prompts.tool_schemas import parse_arguments
 from server.debate.replies.extract import Reply, describe_error, find_debaters, find_json, normalize_name
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 
 _TRANSITION = re.compile(r"\btransition(?:ing)?\s+to\b[\s:]*([^\n]{1,120})", re.IGNORECASE)

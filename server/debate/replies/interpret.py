@@ -34,7 +34,7 @@ from server.debate.replies.handoffs import parse_handoff
 from server.debate.replies.messages import take_message
 from server.debate.replies.observations import parse_observation, take_contests
 from server.debate.replies.votes import parse_judgment
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json

@@ -29,7 +29,7 @@ from server.debate.replies.findings import (
     find_prose_finding,
     is_doubtful,
 )
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.votes.counting import CLEAR_MARGIN, grade_lead

@@ -1,1 +1,1 @@
-"""What happens next: slots, quorums, budgets, transitions, verdicts."""
+"""What happens next: slots, calls, quorums, budgets, transitions."""

@@ -32,13 +32,13 @@ from server.debate.facts.events import (
     RoundOpened,
 )
 from server.debate.facts.interventions import RoundsExtended, TalkConcluded
-from server.debate.rules.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
-from server.debate.rules.schedule import verdict_source
 from server.debate.rules.speaking_order import build_handoff_events, compute_seat_order
-from server.debate.rules.verdict import build_verdict_events
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.seats import phase_seats, seat_models
 from server.debate.votes.counting import Count, count_votes
+from server.debate.votes.panel import apply_voting_rule, build_agreed, compute_ballot_vote, list_seats
+from server.debate.votes.verdict import build_verdict_events
+from server.debate.votes.voters import verdict_source
 
 TerminateWhen = Callable[[Debate], bool]
 """A pure, total predicate, called after each round of talk: whether the talk ends."""

@@ -39,12 +39,12 @@ from server.debate.rules.schedule import (
     judge_slots,
     open_slots,
     round_slots,
-    verdict_source,
 )
 from server.debate.rules.windows import estimate_prompt
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model, phase_seats
+from server.debate.votes.voters import verdict_source
 
 DEFAULT_OUTPUT_TOKENS = 400
 """Tokens of an answer, as long as there is none to measure."""

@@ -16,8 +16,7 @@ all of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from hashlib import sha256
+from dataclasses import dataclass
 
 from server.debate.ballots.challenges import build_challenge
 from server.debate.ballots.convergence import build_talk_skipped
@@ -32,7 +31,6 @@ from server.debate.facts.events import (
     Paused,
     PhaseEntered,
     PromptsComputed,
-    Task,
 )
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.text import clean
@@ -58,6 +56,7 @@ from server.debate.rules.budget import (
     count_open_calls,
     find_round_shortfall,
 )
+from server.debate.rules.calls import Call, due_slots, pending_calls
 from server.debate.rules.escalation import Mirror, find_escalation
 from server.debate.rules.framing import build_default_positions
 from server.debate.rules.pauses import (
@@ -69,7 +68,6 @@ from server.debate.rules.pauses import (
     find_quorum_shortfall,
     find_unheard,
 )
-from server.debate.rules.schedule import Slot, final_closing_slots, open_slots, slot_failures
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
@@ -81,32 +79,6 @@ WAIT_REASONS = {
     CLIENT: "The client's own model is to answer for {}: it is asked while a call of get_verdict or step_round waits.",
 }
 """By the model of the seats that are awaited."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of one seat's model. Its prompt is rendered when it is made."""
-
-    key: str
-    seat: str
-    round: int
-    slot_index: int
-    task: Task
-    model: str
-    attempt: int  # 2 when the first reply was bad
-    seed: int  # derived from the debate's seed and the key
-    message_author: str = ""  # the debater whose message the call answers
-    seen: int = field(default=1, compare=False)  # the version of the debate that its prompt is rendered from
-
-    @property
-    def slot_key(self) -> tuple[str, int]:
-        """(seat, slot_index) of the slot that the answer fills."""
-        return self.seat, self.slot_index
-
-    @property
-    def reading(self) -> int:
-        """1 or 2 for a judge, 0 for other seats."""
-        return self.slot_index if self.task == "judgment" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,55 +303,6 @@ def awaits_client(debate: Debate) -> bool:
     """Whether answers of a client's own model are due."""
     is_due = status(debate) in ("running", "waiting")
     return is_due and any(call.model == CLIENT for call in pending_calls(debate))
-
-
-@once
-def pending_calls(debate: Debate) -> tuple[Call, ...]:
-    """The calls that are due now."""
-    return tuple(build_call(debate, slot) for slot in due_slots(debate))
-
-
-@once
-def due_slots(debate: Debate) -> tuple[Slot, ...]:
-    phase = debate.phase
-    if debate.skipped and debate.skipped.round == debate.round:
-        return ()
-    concluded = debate.is_concluding and phase and phase.is_talk
-    return final_closing_slots(debate) if concluded else open_slots(debate)
-
-
-def acceptable_slots(debate: Debate) -> tuple[Slot, ...]:
-    """The slots whose answers would be accepted now, due or not."""
-    return tuple(dict.fromkeys((*open_slots(debate), *final_closing_slots(debate))))
-
-
-def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
-    return tuple(build_call(debate, slot) for slot in acceptable_slots(debate))
-
-
-def build_call(debate: Debate, slot: Slot) -> Call:
-    model = current_model(debate, slot.seat)
-    attempt = 1 + sum(f.model in ("", model) for f in slot_failures(debate, slot.key))
-    place = (slot.seat, slot.index, debate.round)
-    # Failures before a resumption and superseded votes count too: a repeated call gets another seed.
-    earlier = (*debate.failures, *debate.superseded)
-    tries = sum((e.seat, e.slot_index, e.round) == place for e in earlier) + 1
-    key = f"{debate.round}.{slot.seat}.{slot.index}.{tries}"
-    if lookups := sum((r.seat, r.slot_index, r.round) == place for r in debate.research):
-        key += f"+{lookups}"
-    seed = int.from_bytes(sha256(f"{debate.setup.seed}:{key}".encode()).digest()[:4]) >> 1
-    return Call(
-        key,
-        slot.seat,
-        debate.round,
-        slot.index,
-        slot.task,
-        model,
-        attempt,
-        seed,
-        slot.message_author,
-        debate.version,
-    )
 
 
 def is_round_over(debate: Debate) -> bool:

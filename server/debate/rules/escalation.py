@@ -36,12 +36,12 @@ from server.debate.rules.budget import (
     compute_remaining,
     compute_spending,
 )
-from server.debate.rules.panel import compute_judge_vote, list_mirrored_names
-from server.debate.rules.schedule import verdict_source
-from server.debate.rules.verdict import count_panel
 from server.debate.state.debate import Debate, judge_seats, replace
 from server.debate.state.labels import find_first_side, label_debaters
 from server.debate.state.seats import find_models, find_own_models
+from server.debate.votes.panel import compute_judge_vote, list_mirrored_names
+from server.debate.votes.verdict import count_panel
+from server.debate.votes.voters import verdict_source
 
 JUDGES_AT_A_TIME = 2
 """Judges that are added together, before the votes are counted again."""

@@ -39,14 +39,13 @@ from server.debate.rules.schedule import (
     build_slot_groups,
     is_exhausted,
     is_open,
-    last_ballot_phase,
     round_slots,
     slot_failures,
-    verdict_source,
 )
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
 from server.debate.state.seats import seat_models
+from server.debate.votes.voters import last_ballot_phase, verdict_source
 
 MAX_LISTED_CAUSES = 3
 """Failures that the reason of a pause lists; the transcript has all."""

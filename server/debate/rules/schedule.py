@@ -54,6 +54,7 @@ from server.debate.facts.events import Balloted, Failed, Opened, RoundOpened, Sp
 from server.debate.state.debate import Debate, RoundPlan, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model, find_own_models, phase_seats
+from server.debate.votes.voters import verdict_source
 
 REPAIRABLE_CAUSES: frozenset[FailureCause] = frozenset({"empty", "unreadable"})
 """Bad replies. The same model is called once more with a correction; failing providers are not."""
@@ -328,30 +329,6 @@ def open_slots(debate: Debate) -> tuple[Slot, ...]:
         if missing := tuple(slot for slot in group if is_open(debate, slot)):
             return missing
     return ()
-
-
-def verdict_source(setup: Opened) -> str:
-    """The counting rule of the verdict; "" where the debate ends without one."""
-    if setup.counting:
-        return setup.counting
-    if any(phase.is_judgment for phase in setup.phases):
-        return "judges"
-    if setup.moderator and setup.moderator.closes:
-        return "moderator"
-    return "ballots" if any(phase.is_vote for phase in setup.phases) else ""
-
-
-def last_ballot_phase(setup: Opened) -> Phase | None:
-    return next((phase for phase in reversed(setup.phases) if phase.is_vote), None)
-
-
-def find_voters(setup: Opened) -> tuple[str, ...]:
-    """The seats whose votes make the verdict; () where nobody votes."""
-    source = verdict_source(setup)
-    if source == "judges":
-        return judge_seats(setup)
-    last = last_ballot_phase(setup) if source not in ("", "moderator") else None
-    return phase_seats(setup, last) if last else ()
 
 
 @once

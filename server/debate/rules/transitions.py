@@ -1,7 +1,7 @@
 """How events change a debate.
 
 1. `apply` is the only way to change a debate. What is not possible raises `IllegalEvent` and changes nothing.
-2. No state says "in progress". What is under way is what is due and unanswered (`decide.pending_calls`), so
+2. No state says "in progress". What is under way is what is due and unanswered (`calls.pending_calls`), so
    that a crash at any instant leaves nothing to clean up.
 3. An answer is accepted as long as its slot is open, in a paused debate and a concluded talk too: it was paid for.
 4. Answers of a group arrive in any order. Whatever depends on order uses `PhaseEntered.order` or the seats.
@@ -81,12 +81,12 @@ from server.debate.rules.schedule import (
     is_exhausted,
     open_slots,
     slot_failures,
-    verdict_source,
 )
 from server.debate.rules.speaking_order import find_handoff_problem
-from server.debate.rules.verdict import find_verdict_problem
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import current_model, phase_seats, seat_models
+from server.debate.votes.verdict import find_verdict_problem
+from server.debate.votes.voters import verdict_source
 
 
 class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)

@@ -1,12 +1,17 @@
-"""Functions of a debate whose results are kept: for a version, or for the rounds that are finished."""
+"""Functions of a debate whose results are kept: for a version, for finished rounds, or for a moment."""
 
+from collections import deque
 from collections.abc import Callable
 from functools import wraps
 from itertools import chain
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from server.debate.state.debate import Debate
 
+MAX_RECENT = 4
+"""Results that `keep_recent` keeps for each function: answers consist of several views, and of pages."""
+
+P = ParamSpec("P")
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -53,5 +58,21 @@ def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[De
             read = tuple(extracted for extracted in debate.extractions if extracted.round < debate.round)
             debate.cache[find_in_round] = (debate.setup, finished, said, read, found)
         return found | find_in_round(debate, debate.round)
+
+    return find
+
+
+def keep_recent(make: Callable[Concatenate[Debate, P], T]) -> Callable[Concatenate[Debate, P], T]:
+    """The pure function, which returns what it made before for the very same debate, with equal arguments."""
+    recent: deque[tuple[Debate, Any, T]] = deque(maxlen=MAX_RECENT)
+
+    @wraps(make)
+    def find(debate: Debate, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        for known, given, made in tuple(recent):
+            if known is debate and given == (args, kwargs):
+                return made
+        made = make(debate, *args, **kwargs)
+        recent.append((debate, (args, kwargs), made))
+        return made
 
     return find

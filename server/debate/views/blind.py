@@ -10,7 +10,7 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Event, Failed, SlotEvent
 from server.debate.facts.interventions import ModelReplaced
-from server.debate.rules.decide import pending_calls
+from server.debate.rules.calls import pending_calls
 from server.debate.rules.schedule import build_slot_groups
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import seat_models

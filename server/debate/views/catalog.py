@@ -10,8 +10,9 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import format_count
 from server.debate.rules.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
+from server.debate.views.awaited import awaited_turns, describe_task, find_rules
 from server.debate.views.blind import hide_blind_answers
-from server.debate.views.state import StoredDebate, awaited_turns, describe_task, find_rules
+from server.debate.views.state import StoredDebate
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"

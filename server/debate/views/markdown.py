@@ -19,9 +19,9 @@ from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.labels import name_sides
+from server.debate.state.memo import keep_recent
 from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import find_recorded, name_debate, name_event, show_turn
-from server.debate.views.recent import keep_recent
 from server.debate.views.state import (
     framing_line,
     is_visible,

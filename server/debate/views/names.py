@@ -16,8 +16,8 @@ from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate, replace
 from server.debate.state.labels import name_sides
+from server.debate.state.memo import keep_recent
 from server.debate.views.blind import hide_blind_answers
-from server.debate.views.recent import keep_recent
 
 E = TypeVar("E", bound=Fact)
 

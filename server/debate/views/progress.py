@@ -9,7 +9,7 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.estimate import estimate, estimate_levels
 from server.debate.facts.text import format_count
 from server.debate.rules.budget import count_expected_answers
-from server.debate.rules.decide import pending_calls
+from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate
 
 AnswerKey = tuple[int, str, int]

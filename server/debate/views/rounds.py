@@ -25,7 +25,8 @@ from server.debate.facts.config import (
     SeatKind,
     seat_kind,
 )
-from server.debate.rules.decide import Call, is_round_over, pending_calls
+from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.decide import is_round_over
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views.blind import hide_blind_answers

@@ -1,6 +1,5 @@
-"""The state of a debate: participants, progress, outcome, usage, and the turns that the caller is to write."""
+"""The state of a debate: participants, progress, outcome and usage."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,11 +18,11 @@ from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count
-from server.debate.prompts.render import render_parts
-from server.debate.prompts.wording import COMMON_RULES
-from server.debate.rules.decide import Call, format_wait_reason, is_unattended, pending_calls, status
+from server.debate.rules.calls import pending_calls
+from server.debate.rules.decide import format_wait_reason, is_unattended, status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate
+from server.debate.views.awaited import awaited_seats
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.warnings import describe_unknown, failure_lines, list_recalled
@@ -70,24 +69,6 @@ class UsageSum(BaseModel):
     output_tokens: int
     cost_usd: str
     calls_of_unknown_cost: int
-
-
-MOST_POSITIONS = 4
-"""How many positions the example of a ballot names."""
-
-TURN_HEADING = "# Your turn"
-"""What separates the record in the prompt of a caller's turn from what the seat is to do."""
-
-
-class AwaitedTurn(BaseModel):
-    """A turn that the caller is to write with `submit_turn`."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
-
-    speaker: str
-    task: str
-    reading: Annotated[str, Field(description="Of a judge who reads twice: 1 of 2, then 2 of 2")] = ""
-    prompt: Annotated[str, Field(description="Of the turn that is to be written next")] = ""
 
 
 def is_visible(debate: Debate, seat_kind: AnySeatKind) -> bool:
@@ -280,58 +261,6 @@ def framing_line(setup: Opened) -> str:
     kind = "a yes-or-no question" if framing.question_kind == "yes_no" else "an open question"
     assumed = f" Taken for given: {quote_heading(framing.assumption)}" if framing.assumption else ""
     return f"The question was read as {kind}.{assumed}"
-
-
-def list_written_calls(debate: Debate) -> list[Call]:
-    """Those that are due of seats whose turns are written by hand."""
-    return [call for call in pending_calls(debate) if call.model in WRITTEN]
-
-
-def awaited_seats(debate: Debate) -> list[str]:
-    return list(dict.fromkeys(call.seat for call in pending_calls(debate)))
-
-
-def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
-    """The turns of seats that are written by hand; the debate waits until `submit_turn` brings them.
-
-    Their prompts are whole but for the rules that all prompts of a debate have in common (`find_rules`).
-    """
-    turns = []
-    for call in list_written_calls(debate) if status(debate) == "waiting" else ():
-        record, instruction = render_parts(debate, call)
-        reads_twice = call.task == "judgment" and debate.setup.judges.both_orders
-        turns.append(
-            AwaitedTurn(
-                speaker=call.seat,
-                task=call.task,
-                reading=f"{call.reading} of 2" if reads_twice else "",
-                prompt=f"{record}\n\n{TURN_HEADING}\n{instruction}",
-            )
-        )
-    return turns
-
-
-def describe_awaited_text(debate: Debate) -> str:
-    """What the text of the turn that is to be written next holds, where that is a private ballot; "" for others."""
-    if not is_private_ballot(list_written_calls(debate)[0].slot_index):
-        return ""
-    shown = [*debate.names[:MOST_POSITIONS], *(["…"] if len(debate.names) > MOST_POSITIONS else []), "none"]
-    beliefs = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: percent" for name in shown)
-    return f' with what is held in private, in JSON: {{"beliefs": {{{beliefs}}}, "position": "a sentence"}}'
-
-
-def describe_task(turn: AwaitedTurn) -> str:
-    return f"{turn.task}, reading {turn.reading}" if turn.reading else turn.task
-
-
-def find_rules(debate: Debate) -> str:
-    """What every prompt of the debate begins with."""
-    return COMMON_RULES[debate.setup.brief]
-
-
-def has_written(debate: Debate) -> bool:
-    """Whether the caller has written a turn of this debate, and so was shown its rules."""
-    return any(answer.usage.model in WRITTEN and debate.is_own(answer) for answer in debate.answers)
 
 
 class FoundLookup(BaseModel):

@@ -25,9 +25,7 @@ from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.decide import status
-from server.debate.rules.panel import describe_rule_in_force, has_answered, list_seats
-from server.debate.rules.schedule import is_exhausted, last_ballot_phase, slot_failures
-from server.debate.rules.verdict import count_panel, find_caps
+from server.debate.rules.schedule import is_exhausted, slot_failures
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model, phase_seats
@@ -43,8 +41,11 @@ from server.debate.views.state import (
     visible_turns,
 )
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
+from server.debate.votes.panel import describe_rule_in_force, has_answered, list_seats
 from server.debate.votes.readings import find_talk_caps
 from server.debate.votes.teams import describe_team
+from server.debate.votes.verdict import count_panel, find_caps
+from server.debate.votes.voters import last_ballot_phase
 from server.debate.votes.voting import SYNTHESIS
 from server.debate.votes.wording import describe_agreed
 

@@ -18,12 +18,13 @@ from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import format_rounds
 from server.debate.rules.budget import count_expected_answers
 from server.debate.rules.pauses import join_seats
-from server.debate.rules.schedule import has_final_failure, verdict_source
+from server.debate.rules.schedule import has_final_failure
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.state.debate import Debate
 from server.debate.state.seats import candidate_models, seat_models
 from server.debate.views.names import name_debate
 from server.debate.views.progress import format_seats
+from server.debate.votes.voters import verdict_source
 
 MANY_DEBATERS = 10
 

@@ -12,7 +12,6 @@ from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.config import LedgerExtract, Price
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
-from server.debate.rules.schedule import verdict_source
 from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT
 from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally
@@ -23,6 +22,7 @@ from server.debate.votes.teams import (
     draw_accuracies,
     list_contenders,
 )
+from server.debate.votes.voters import verdict_source
 from server.engine.database.errors import translate_storage_errors
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal

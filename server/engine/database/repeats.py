@@ -22,7 +22,7 @@ from server.debate.facts.events import AnswerEvent, Recorded
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import pending_calls
+from server.debate.rules.calls import pending_calls
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.redaction import MODEL_FIELDS, redact_model

@@ -9,7 +9,7 @@ import pytest
 from server.debate.analysis.claims import build_analysis, build_graph_data, draw
 from server.debate.arguments.drawing import MOST_ARROWS, MOST_DRAWN
 from server.debate.facts.interventions import TurnRetracted
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import replay
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.markdown import render_verdict

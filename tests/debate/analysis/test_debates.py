@@ -14,10 +14,10 @@ from server.debate.commands.intervene import OUTCOME
 from server.debate.facts.config import LedgerExtract
 from server.debate.facts.events import Opened
 from server.debate.facts.interventions import InterventionFact, OutcomeRecorded, describe_change
-from server.debate.rules.panel import find_rated_model
 from server.debate.rules.transitions import IllegalEvent, apply
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_report
+from server.debate.votes.panel import find_rated_model
 from tests.support.simulation import ProviderFailure, build_setup, judge_script, render_finding, simulate
 
 pytestmark = pytest.mark.requirement("N3")

@@ -9,7 +9,7 @@ from server.debate.arguments.graph import build_graph
 from server.debate.arguments.points import format_id
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Lookup, Researched
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
     DebateSimulation,

@@ -11,7 +11,7 @@ from server.debate.commands.setup.open import open_debate
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels

@@ -7,10 +7,10 @@ import pytest
 from server.debate.ballots.waves import BLIND_BALLOT, LATER_BALLOT
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.submit import build_submission
-from server.debate.rules.decide import pending_calls
+from server.debate.rules.calls import pending_calls
+from server.debate.views.awaited import describe_awaited_text
 from server.debate.views.blind import hide_blind_answers
 from server.debate.views.events import build_event_page
-from server.debate.views.state import describe_awaited_text
 from server.debate.views.verdict import build_verdict
 from tests.support.private_ballots import MODES, OPP, P, hold, waves
 from tests.support.simulation import (

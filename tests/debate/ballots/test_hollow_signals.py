@@ -18,7 +18,7 @@ from server.debate.ballots.hollow import (
 from server.debate.facts.beliefs import Signal
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
 from tests.support import simulation

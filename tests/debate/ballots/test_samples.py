@@ -27,7 +27,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted, Usage
 from server.debate.records.setup import check_phases
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import IllegalEvent
 from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import build_progress

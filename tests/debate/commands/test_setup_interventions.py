@@ -12,7 +12,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call, pending_calls
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.transitions import IllegalEvent, apply
 from server.debate.state.debate import judge_seats
 from server.debate.state.seats import current_model

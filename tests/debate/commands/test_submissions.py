@@ -9,7 +9,8 @@ from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Spoke
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.rules.decide import Call, Wait, decide, pending_calls
+from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.decide import Wait, decide
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
 from server.engine.database.repeats import find_repeated_turn

@@ -11,7 +11,7 @@ from server.debate.documents.evidence import (
 )
 from server.debate.facts.events import Opened
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.markdown import format_report
 from server.debate.views.rounds import build_analysis
 from server.debate.views.verdict import build_report, build_verdict

@@ -15,7 +15,7 @@ from server.debate.facts.answers import Extent
 from server.debate.facts.config import Window
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Digested, Opened, PassageRead
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.rules.windows import ANSWER_TOKENS, estimate_tokens
 from server.debate.views.markdown import render_transcript

@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.events import Lookup, Opened, Researched
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.state import visible_turns
 from tests.support.simulation import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.memo import by_round
 from tests.support.simulation import DebateSimulation, Script, build_setup, default_script, simulate

@@ -8,7 +8,7 @@ from server.debate.facts.events import Event, Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.schedule import Slot, open_slots, round_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
-from server.debate.rules.verdict import build_verdict_events
+from server.debate.votes.verdict import build_verdict_events
 from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("D2")

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from server.debate.facts.interventions import NoteAdded
-from server.debate.rules.decide import Ask, Call, Wait, decide, is_round_over
-from server.debate.rules.schedule import find_voters
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Ask, Wait, decide, is_round_over
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.verdict import tally_ballots
+from server.debate.votes.voters import find_voters
 from tests.support import simulation
 from tests.support.simulation import build_ballot
 

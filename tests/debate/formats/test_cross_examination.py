@@ -10,7 +10,7 @@ from server.debate.prompts.material import MAX_DIRECT_MESSAGES
 from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.state import visible_turns

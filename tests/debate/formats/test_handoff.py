@@ -11,7 +11,8 @@ from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import decide
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,

@@ -12,7 +12,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.state.debate import Debate
 from server.debate.views.compare import build_comparison

@@ -12,7 +12,7 @@ from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import MAX_RESULT_LENGTH
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.markdown import (
     build_search_text,
     render_transcript,

@@ -11,7 +11,7 @@ from server.debate.facts.interventions import TalkConcluded
 from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.state import build_state, status_reason
 from server.debate.views.verdict import build_result, build_verdict
 from tests.support.simulation import (

@@ -9,7 +9,7 @@ from server.debate.commands.intervene import InterventionRequest, build_interven
 from server.debate.facts.events import Balloted, Failed, Resumed
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_round
 from server.debate.views.state import status_reason

@@ -8,7 +8,7 @@ import pytest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.interventions import NoteAdded
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,

@@ -8,7 +8,7 @@ from server.debate.facts.config import Debater, Document
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from tests.support.simulation import (

@@ -5,7 +5,7 @@ import pytest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Lookup, Paused, Researched, Resumed
 from server.debate.prompts.render import render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.labels import side_labels
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import sum_usage, visible_lookups

@@ -3,7 +3,7 @@
 import pytest
 
 from server.debate.prompts.render import PromptSummary, render
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support.simulation import build_debaters, build_setup, default_script, simulate
 
 pytestmark = pytest.mark.requirement("D19")

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from server.debate.replies.extract import build_failure
-from server.debate.rules.decide import acceptable_calls
-from server.debate.rules.schedule import find_voters
+from server.debate.rules.calls import acceptable_calls
 from server.debate.rules.transitions import replay
+from server.debate.votes.voters import find_voters
 from tests.support.event_strategies import SETUPS
 from tests.support.records import (
     Bodies,

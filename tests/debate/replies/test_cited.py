@@ -15,7 +15,7 @@ from server.debate.prompts.render import render
 from server.debate.records.answers import check_contents
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.labels import side_labels
 from server.debate.views.rounds import build_round
 from tests.support.simulation import (

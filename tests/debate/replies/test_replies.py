@@ -10,7 +10,7 @@ from server.debate.facts.events import Failed, Judged, Spoke, load
 from server.debate.facts.text import clean
 from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
 from server.debate.replies.interpret import MAX_FIELD_LENGTH, interpret
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from tests.support.simulation import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.prompts.render import Prompt
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round

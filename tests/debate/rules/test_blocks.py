@@ -12,7 +12,8 @@ from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, Opened, load
-from server.debate.rules.decide import Call, Record, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Record, decide
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript

@@ -10,7 +10,8 @@ from server.debate.facts.events import Concluded, Paused, Resumed
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import Call, Record, Wait, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Record, Wait, decide
 from server.debate.rules.transitions import IllegalEvent
 from tests.support.simulation import (
     DebateSimulation,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.state import status_reason
 from tests.support.simulation import ProviderFailure, ScriptAnswer, build_setup, default_script, simulate
 

@@ -13,7 +13,8 @@ from server.debate.facts.events import DefaultPlanUsed, Failed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import Ask, Call, Record, decide
+from server.debate.rules.calls import Call
+from server.debate.rules.decide import Ask, Record, decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

@@ -12,10 +12,10 @@ from server.debate.facts.events import Event
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
 from server.debate.rules.escalation import Mirror, build_mirror_setup, find_escalation
-from server.debate.rules.panel import compare_mirror, list_judgments
 from server.debate.rules.transitions import IllegalEvent
-from server.debate.rules.verdict import find_caps
 from server.debate.state.debate import replace
+from server.debate.votes.panel import compare_mirror, list_judgments
+from server.debate.votes.verdict import find_caps
 from tests.support.simulation import (
     MIRROR_ID,
     DebateSimulation,

@@ -39,17 +39,8 @@ from server.debate.facts.interventions import (
     WeightsChanged,
 )
 from server.debate.prompts.render import render
-from server.debate.rules.decide import (
-    Ask,
-    Call,
-    Over,
-    Record,
-    Wait,
-    acceptable_calls,
-    decide,
-    pending_calls,
-    status,
-)
+from server.debate.rules.calls import Call, acceptable_calls, pending_calls
+from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.schedule import Slot, open_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.state.debate import Debate

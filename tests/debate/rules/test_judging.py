@@ -6,7 +6,7 @@ import pytest
 from server.debate.facts.beliefs import Vote
 from server.debate.facts.events import Concluded
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import find_verdict_warnings
 from tests.support.simulation import (

@@ -20,7 +20,8 @@ from server.debate.rules.budget import (
     compute_spending,
     reserved_for_verdict,
 )
-from server.debate.rules.decide import Ask, Call, Record, Wait, decide, pending_calls
+from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.decide import Ask, Record, Wait, decide
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_verdict

@@ -10,7 +10,7 @@ from server.debate.facts.config import Price
 from server.debate.facts.events import Usage
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.state import status_reason, sum_usage
 from tests.support.simulation import build_request, build_setup, default_script, simulate
 

@@ -12,7 +12,8 @@ from server.debate.facts.events import Ended, Paused
 from server.debate.facts.interventions import LimitsChanged, TalkConcluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.decide import Ask, Call, decide, pending_calls
+from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.decide import Ask, decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

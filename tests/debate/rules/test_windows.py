@@ -13,7 +13,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Usage
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import replay
 from server.debate.rules.windows import (
     count_at_most,

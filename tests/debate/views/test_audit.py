@@ -4,7 +4,7 @@ from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.events import build_event_row, build_interventions, build_receipt
 from server.debate.views.rounds import build_analysis, build_round
 from tests.support.simulation import (

@@ -6,7 +6,7 @@ import pytest
 
 from server.debate.facts.events import Resumed
 from server.debate.replies.extract import Reply, build_failure
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.warnings import describe_failed_models, find_verdict_warnings
 from tests.support import simulation
 from tests.support.simulation import DebateSimulation, ProviderFailure, ScriptAnswer, build_setup, simulate

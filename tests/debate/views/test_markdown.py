@@ -10,7 +10,7 @@ from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.text import format_heading, shorten_to_bytes
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call, pending_calls
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.views.markdown import (
     build_search_text,
     render_transcript,

@@ -10,7 +10,7 @@ from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import Lookup, Opened, Recorded, Researched, Synthesized
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.replies.extract import build_failure
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.state.labels import locate_labels, name_sides, side_labels
 from server.debate.views.catalog import ALL_VIEWS, View, ViewSource
 from server.debate.views.markdown import build_search_text, render_moderation, render_transcript

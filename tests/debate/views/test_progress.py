@@ -3,7 +3,7 @@
 import pytest
 
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.progress import Progress, build_progress, describe_progress
 from tests.support.simulation import ScriptAnswer, build_debaters, build_setup, default_script, simulate
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
+from server.debate.views.awaited import awaited_seats
 from server.debate.views.rounds import build_analysis, build_round
-from server.debate.views.state import awaited_seats, build_state, origin_line, sum_usage
+from server.debate.views.state import build_state, origin_line, sum_usage
 from server.debate.views.state import build_usage as build_usage_view
 from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines

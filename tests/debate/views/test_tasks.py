@@ -8,7 +8,7 @@ import pytest
 from server.debate.facts.events import KnownEvent, Paused, Researched, Resumed, Usage
 from server.debate.facts.interventions import NoteAdded
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.events import EVENT_NAMES, build_event_row, event_names
 from server.debate.views.rounds import list_tasks
 from tests.support.simulation import (

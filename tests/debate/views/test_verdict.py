@@ -6,7 +6,7 @@ from server.debate.facts.beliefs import Weight
 from server.debate.facts.events import Event
 from server.debate.facts.interventions import WeightsChanged
 from server.debate.replies.extract import Reply
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from server.debate.views.verdict import Panel, Verdict, build_verdict
 from server.debate.views.warnings import find_verdict_warnings
 from tests.support.plain_debates import over

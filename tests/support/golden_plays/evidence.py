@@ -3,7 +3,7 @@
 from server.debate.commands.setup.documents import add_windows
 from server.debate.facts.config import Window
 from server.debate.facts.events import Event
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import build_setup
 from tests.support.simulation import simulate, task_script
 

@@ -2,7 +2,7 @@
 
 from server.debate.commands.revise_positions import build_revision
 from server.debate.facts.events import Event
-from server.debate.rules.decide import Call
+from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import TEAM, build_setup, intervene
 from tests.support.simulation import ProviderFailure, ScriptAnswer, render_finding, simulate, task_script
 

@@ -30,10 +30,10 @@ from server.debate.facts.config import (
     Price,
 )
 from server.debate.facts.events import Opened
-from server.debate.rules.schedule import verdict_source
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model, seat_models
 from server.debate.votes.families import family
+from server.debate.votes.voters import verdict_source
 
 RIGHT_ALONE = "75 %"
 """How often a finding of one judge was right, of the 61 % of recorded pairs for which it gave one."""

@@ -6,8 +6,8 @@ from server.debate.commands import requests
 from server.debate.facts.config import AWAITED, EMBEDDED, WRITTEN, JudgePanel, MirrorMode, Phase
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
-from server.debate.rules.schedule import verdict_source
 from server.debate.votes.families import family
+from server.debate.votes.voters import verdict_source
 
 MIRROR_MODES: dict[bool | str, MirrorMode] = {False: "off", True: "on", "if_contested": "if_contested"}
 """How a debate records `options.mirror`."""

@@ -31,11 +31,11 @@ from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall, pays_for_all
-from server.debate.rules.schedule import find_voters
 from server.debate.schemas.output_schema import check_schema
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 from server.debate.state.seats import find_models, find_seat_prompt, seat_models
+from server.debate.votes.voters import find_voters
 
 MAX_QUESTION_LENGTH = 10_000
 

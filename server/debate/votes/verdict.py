@@ -11,7 +11,12 @@ from fractions import Fraction
 from server.debate.facts.beliefs import TalkSkipped, Vote
 from server.debate.facts.events import Concluded, Event, Judged, Outcome
 from server.debate.facts.text import format_count as count_of
-from server.debate.rules.panel import (
+from server.debate.state.debate import Debate, judge_seats
+from server.debate.state.labels import name_sides
+from server.debate.state.memo import once
+from server.debate.votes.counting import CLEAR_MARGIN, Count, Seat, count_votes
+from server.debate.votes.families import family
+from server.debate.votes.panel import (
     apply_voting_rule,
     build_agreed,
     compare_mirror,
@@ -21,18 +26,13 @@ from server.debate.rules.panel import (
     list_seats,
     seat_weight,
 )
-from server.debate.rules.schedule import find_voters, verdict_source
-from server.debate.state.debate import Debate, judge_seats
-from server.debate.state.labels import name_sides
-from server.debate.state.memo import once
-from server.debate.votes.counting import CLEAR_MARGIN, Count, Seat, count_votes
-from server.debate.votes.families import family
 from server.debate.votes.readings import (
     find_fixed_ends,
     find_length_caps,
     find_speaker_models,
     find_talk_caps,
 )
+from server.debate.votes.voters import find_voters, verdict_source
 from server.debate.votes.voting import SYNTHESIS
 
 

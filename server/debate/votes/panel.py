@@ -11,11 +11,11 @@ from server.debate.facts.beliefs import Agreed, Belief, Vote
 from server.debate.facts.config import LedgerExtract
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
-from server.debate.rules.schedule import verdict_source
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_own_voices, count_votes
+from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import (
     SYNTHESIS,
     CastVote,

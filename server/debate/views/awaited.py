@@ -1,0 +1,83 @@
+"""The turns that the caller is to write."""
+
+import json
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from server.debate.ballots.waves import is_private_ballot
+from server.debate.facts.config import WRITTEN
+from server.debate.prompts.render import render_parts
+from server.debate.prompts.wording import COMMON_RULES
+from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.decide import status
+from server.debate.state.debate import Debate
+
+MOST_POSITIONS = 4
+"""How many positions the example of a ballot names."""
+
+TURN_HEADING = "# Your turn"
+"""What separates the record in the prompt of a caller's turn from what the seat is to do."""
+
+
+class AwaitedTurn(BaseModel):
+    """A turn that the caller is to write with `submit_turn`."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    speaker: str
+    task: str
+    reading: Annotated[str, Field(description="Of a judge who reads twice: 1 of 2, then 2 of 2")] = ""
+    prompt: Annotated[str, Field(description="Of the turn that is to be written next")] = ""
+
+
+def list_written_calls(debate: Debate) -> list[Call]:
+    """Those that are due of seats whose turns are written by hand."""
+    return [call for call in pending_calls(debate) if call.model in WRITTEN]
+
+
+def awaited_seats(debate: Debate) -> list[str]:
+    return list(dict.fromkeys(call.seat for call in pending_calls(debate)))
+
+
+def awaited_turns(debate: Debate) -> list[AwaitedTurn]:
+    """The turns of seats that are written by hand; the debate waits until `submit_turn` brings them.
+
+    Their prompts are whole but for the rules that all prompts of a debate have in common (`find_rules`).
+    """
+    turns = []
+    for call in list_written_calls(debate) if status(debate) == "waiting" else ():
+        record, instruction = render_parts(debate, call)
+        reads_twice = call.task == "judgment" and debate.setup.judges.both_orders
+        turns.append(
+            AwaitedTurn(
+                speaker=call.seat,
+                task=call.task,
+                reading=f"{call.reading} of 2" if reads_twice else "",
+                prompt=f"{record}\n\n{TURN_HEADING}\n{instruction}",
+            )
+        )
+    return turns
+
+
+def describe_awaited_text(debate: Debate) -> str:
+    """What the text of the turn that is to be written next holds, where that is a private ballot; "" for others."""
+    if not is_private_ballot(list_written_calls(debate)[0].slot_index):
+        return ""
+    shown = [*debate.names[:MOST_POSITIONS], *(["…"] if len(debate.names) > MOST_POSITIONS else []), "none"]
+    beliefs = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: percent" for name in shown)
+    return f' with what is held in private, in JSON: {{"beliefs": {{{beliefs}}}, "position": "a sentence"}}'
+
+
+def describe_task(turn: AwaitedTurn) -> str:
+    return f"{turn.task}, reading {turn.reading}" if turn.reading else turn.task
+
+
+def find_rules(debate: Debate) -> str:
+    """What every prompt of the debate begins with."""
+    return COMMON_RULES[debate.setup.brief]
+
+
+def has_written(debate: Debate) -> bool:
+    """Whether the caller has written a turn of this debate, and so was shown its rules."""
+    return any(answer.usage.model in WRITTEN and debate.is_own(answer) for answer in debate.answers)
