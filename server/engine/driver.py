@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.decide import awaits_client
-from server.engine.database.errors import StorageUnavailableError
+from server.engine.database.errors import DatabaseUnavailableError, StorageUnavailableError
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
 from server.engine.database.presence import DatabasePresence
 from server.engine.database.snapshots import DebateSnapshot
@@ -166,30 +166,23 @@ class DebateDriver:
         self.leases.expires_at.clear()
 
     async def drive(self, run: Run, is_new: bool) -> None:
-        """Run a debate as far as requested. Raises nothing: errors are kept in `run.error`."""
+        """Run a debate as far as requested. Raises nothing: errors are kept in `run.error`.
+
+        A database that cannot be used now ends no run: nobody might go on with the debate when it is back.
+        """
         debate_id = run.snapshot.id
+        delays = self.runner.build_retry_delays()
         try:
             with run.task_scope:
                 while not run.is_finished:
-                    if not await self.acquire(run):
-                        is_new = False
-                        await self.wait_for_change(debate_id)  # follow what the other process records
-                        await self.store.refresh(run.snapshot)
-                        continue
-                    with (
-                        anyio.CancelScope() as run.lease_scope,
-                        suppress(LeaseLostError),
-                        ExitStack() as watching,
-                    ):
-                        run.started_at = self.store.clock()
-                        if not is_new:  # whoever had the lease before may have recorded something
-                            run.update(await self.store.load(debate_id))
-                        is_new = False
-                        for watch in self.run_watchers:
-                            watching.enter_context(watch(run))
-                        await self.runner.run(run)
-                        await self.mirrors.hold(run)
-                    run.lease_scope = None
+                    try:
+                        await self.drive_under_lease(run, is_new)
+                    except DatabaseUnavailableError as error:
+                        run.trouble = error
+                        await anyio.sleep(next(delays))
+                    else:
+                        delays = self.runner.build_retry_delays()
+                    is_new = False
         except Exception as error:  # noqa: BLE001  (raised again in every watcher)
             run.error = self.failures[debate_id] = error
         finally:
@@ -204,6 +197,27 @@ class DebateDriver:
             self.announce_end()
             if run.snapshot.debate.ended:  # after the last write
                 self.store.journal.checkpoint_soon()
+
+    async def drive_under_lease(self, run: Run, is_new: bool) -> None:
+        """Run a debate for as long as this process has its lease; follow it for a moment while another has it."""
+        debate_id = run.snapshot.id
+        if not await self.acquire(run):
+            await self.wait_for_change(debate_id)
+            await self.store.refresh(run.snapshot)
+            run.trouble = None
+            return
+        try:
+            with anyio.CancelScope() as run.lease_scope, suppress(LeaseLostError), ExitStack() as watching:
+                run.started_at = self.store.clock()
+                if not is_new:  # whoever had the lease before may have recorded something
+                    run.update(await self.store.load(debate_id))
+                run.trouble = None
+                for watch in self.run_watchers:
+                    watching.enter_context(watch(run))
+                await self.runner.run(run)
+                await self.mirrors.hold(run)
+        finally:
+            run.lease_scope = None
 
     async def acquire(self, run: Run) -> bool:
         """Whether this process has the lease of a debate now, after waiting until its owner may have another one run.

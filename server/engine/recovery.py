@@ -14,6 +14,7 @@ from operator import attrgetter
 import anyio
 
 from server.debate.facts.errors import DebateError
+from server.engine.database.errors import DatabaseUnavailableError
 from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 
@@ -83,6 +84,8 @@ class Recovery:
                 if snapshot.is_foreign and debate_id not in self.foreign:
                     self.foreign.add(debate_id)
                     logger.warning("Debate %s is not resumed: this installation did not record it", debate_id)
+            except DatabaseUnavailableError as error:  # not the debate's fault: the next search finds it
+                logger.info("Debate %s waits for its database: %s", debate_id, error)
             except DebateError as error:
                 self.failure_counts[debate_id] += 1
                 if self.failure_counts[debate_id] == 1:
@@ -96,8 +99,5 @@ class Recovery:
 
 
 def backoff_delay(retry_interval: float, failures: int) -> float:
-    """Seconds to the next attempt, doubled by each failure.
-
-    While a database accepts no writes, every attempt repeats the calls whose answers could not be recorded.
-    """
+    """Seconds to the next attempt, doubled by each failure."""
     return min(retry_interval * 2.0**failures, MAX_BACKOFF)

@@ -7,7 +7,7 @@ is recorded as long as the debate still accepts it.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -47,7 +47,7 @@ BeforeStep = Callable[[str], Awaitable[None]]
 
 TO_END = math.inf  # the round through which a debate is run that runs to its end
 RESERVATION_POLL_INTERVAL = 0.2  # seconds between looks at what other processes have reserved
-RECORD_RETRY_DELAYS = (0.5, 1.0, 2.0)  # seconds; the last one repeats while the database cannot be written
+RETRY_DELAYS = (0.5, 1.0, 2.0)  # seconds; the last one repeats while the database cannot be used
 
 
 def do_nothing() -> None:
@@ -67,7 +67,7 @@ class Run:
     changed: anyio.Event = field(default_factory=anyio.Event)  # set, and replaced, at each change
     done: bool = False
     error: Exception | None = None
-    trouble: Exception | None = None  # why answers cannot be recorded now
+    trouble: Exception | None = None  # why it cannot go on, or record answers, now
     client: ClientModel | None = None  # the model of a client that waits for the debate, or has done so
     reuse: AnswerReuse | None = None  # of answers, where that is asked for
     wake: Callable[[], None] = do_nothing  # have it look for what can be asked now
@@ -114,7 +114,7 @@ class Runner:
     may_call: Callable[[str], Awaitable[bool]]
     text_listeners: Sequence[OnDebateText] = ()
     before_steps: Sequence[BeforeStep] = ()
-    record_retry_delays: Sequence[float] = RECORD_RETRY_DELAYS
+    retry_delays: Sequence[float] = RETRY_DELAYS
 
     async def run(self, run: Run) -> None:
         """Run a debate as far as requested, or until it pauses or waits for its caller.
@@ -186,12 +186,9 @@ class Runner:
                 while True:
                     snapshot, step = run.snapshot, self.find_calls(run)
                     # While the talk is being concluded, answers in flight arrive before the next phase begins.
-                    # Without a database they are waited for, too: it may come back.
-                    is_held = in_flight and (snapshot.debate.is_concluding or self.store.is_lost())
+                    is_held = in_flight and snapshot.debate.is_concluding
                     if isinstance(step, Ask) and snapshot.is_own and not is_held:
-                        new = [call for call in step.calls if call.slot_key not in in_flight]
-                        limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
-                        for call, amount in await self.reserve_calls(snapshot, new, limit):
+                        for call, amount in await self.reserve_calls(snapshot, step, in_flight):
                             in_flight[call.slot_key] = amount
                             calls.start_soon(make_call, snapshot, call, amount.requests, step.deadline)
                     if not in_flight:
@@ -222,10 +219,15 @@ class Runner:
         return [result for result in received if result]
 
     async def reserve_calls(
-        self, snapshot: DebateSnapshot, calls: Sequence[Call], limit: int
+        self, snapshot: DebateSnapshot, step: Ask, in_flight: Mapping[tuple[str, int], Amount]
     ) -> list[tuple[Call, Amount]]:
-        """The calls to make now, each with what it may take of the day's budget. `limit`: requests in all."""
-        self.store.check_presence()
+        """The calls to make now, each with what it may take of the day's budget.
+
+        None while the database cannot be used and answers are in flight, which are waited for: they are paid. Without
+        any it raises DatabaseUnavailableError.
+        """
+        calls = [call for call in step.calls if call.slot_key not in in_flight]
+        limit = step.max_in_flight - sum_amounts(in_flight.values()).requests
         debate, cost = snapshot.debate, Decimal(0)
         if self.daily_budget.is_cost_limited:
             cost = budget.compute_max_call_cost(debate, budget.estimate_next_call(debate))
@@ -241,8 +243,14 @@ class Runner:
                 chosen.append((call, Amount(attempts, attempts * cost)))
             return sum_amounts(amount for _, amount in chosen)
 
-        if calls:
-            await self.daily_budget.reserve(snapshot.id, cost, choose)
+        try:
+            self.store.check_presence()
+            if calls:
+                await self.daily_budget.reserve(snapshot.id, cost, choose)
+        except DatabaseUnavailableError:
+            if not in_flight:
+                raise
+            return []
         return chosen
 
     async def record_answers(
@@ -256,7 +264,7 @@ class Runner:
         While the database cannot be written, paid answers are kept and recording is tried again. `in_flight`: what
         stays reserved for other calls.
         """
-        delays = chain(self.record_retry_delays, repeat(self.record_retry_delays[-1]))
+        delays = self.build_retry_delays()
         reserved = self.daily_budget.build_reservation(in_flight)
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
@@ -265,29 +273,35 @@ class Runner:
                 (debate.round, slot.key) for slot in acceptable_slots(debate) if run.snapshot.is_whole
             }
             events = [event for call, event in results if event and (call.round, call.slot_key) in accepted]
-            if not events:
-                await self.daily_budget.settle(run.snapshot.id, reserved)
-                return
             debate = replay(events, debate)
             # Code of the caller may raise, which must not cost an answer.
             is_held = in_flight or self.before_steps or run.code
-            if not (is_held or has_reached(debate, run.through_round)):
+            if events and not (is_held or has_reached(debate, run.through_round)):
                 step = decide(debate, elapsed=self.compute_elapsed(run))
                 if isinstance(step, Record):
                     events += step.events
                     debate = replay(step.events, debate)
             try:
-                recorded = self.store.record(run.snapshot, events, reached=debate, reserved=reserved)
-                run.update(await recorded)
+                if events:
+                    recorded = self.store.record(run.snapshot, events, reached=debate, reserved=reserved)
+                    run.update(await recorded)
+                else:
+                    await self.daily_budget.settle(run.snapshot.id, reserved)
             except DatabaseUnavailableError as error:
                 run.trouble = error
                 await anyio.sleep(next(delays))
-            else:
-                run.trouble = None
-                if run.snapshot.ends_with(events[-1]):
-                    if run.reuse:
-                        await run.reuse.keep(run.snapshot.entries[-len(events) :])
-                    return
+                continue
+            run.trouble = None
+            if not events:
+                return
+            if run.snapshot.ends_with(events[-1]):
+                if run.reuse:
+                    await run.reuse.keep(run.snapshot.entries[-len(events) :])
+                return
+
+    def build_retry_delays(self) -> Iterator[float]:
+        """Seconds to wait while the database cannot be used."""
+        return chain(self.retry_delays, repeat(self.retry_delays[-1]))
 
     def send_text(self, debate_id: str, seat: str, chunk: str) -> None:
         for listener in self.text_listeners:

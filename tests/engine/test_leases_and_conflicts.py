@@ -236,7 +236,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(databa
         snapshot = await manager.start(STEPPED, actor=ACTOR)
         gate = Gate()
         run = Run(snapshot, 1)
-        runner = build_runner(journal, gate.model, record_retry_delays=(0.01,))
+        runner = build_runner(journal, gate.model, retry_delays=(0.01,))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run, run)
             await gate.wait_for_call()

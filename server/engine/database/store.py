@@ -20,7 +20,6 @@ from server.debate.state.debate import Debate
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import add_spending
 from server.engine.database.errors import (
-    DatabaseLostError,
     DebateNotFoundError,
     translate_storage_errors,
 )
@@ -103,13 +102,6 @@ class DebateStore:
         """Raise DatabaseLostError if the database is gone, or another is in its place."""
         with translate_storage_errors():
             self.journal.check_presence()
-
-    def is_lost(self) -> bool:
-        try:
-            self.check_presence()
-        except DatabaseLostError:
-            return True
-        return False
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored: read, its hash chain checked, unless it is known up to its last entry.
