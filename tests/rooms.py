@@ -158,7 +158,7 @@ ROOMS: dict[str, str] = {
     "web.record": "debate.views storage.contract web.drawing",
     "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
     "web.site": (
-        "debate.commands.intervene debate.facts debate.rules debate.state debate.views engine.database "
+        "access debate.commands.intervene debate.facts debate.rules debate.state debate.views engine.database "
         "engine.debates redaction web.page web.sources"
     ),
     "tools": "",
@@ -240,7 +240,7 @@ ROOMS: dict[str, str] = {
 """What of ours each room imports, from the bottom up. A room imports only such as stand above it here."""
 
 LIBRARIES: dict[str, str] = {
-    "access": "anyio httpx2 jwt mcp pydantic",
+    "access": "anyio httpx2 jwt mcp pydantic starlette",
     "debate.facts": "pydantic",
     "debate.ballots": "pydantic",
     "storage": "anyio rfc8785",

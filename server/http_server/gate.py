@@ -8,22 +8,16 @@ import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.access.hosts import LOOPBACK, find_host_name, parse_address
+from server.access.response_headers import PROTECTIVE_HEADERS, add_headers
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
-HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-}
+HEADERS = PROTECTIVE_HEADERS | {"referrer-policy": "same-origin"}
 """Of every response that does not say otherwise."""
 
 
@@ -77,9 +71,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                add_headers(message, HEADERS)
             await send(message)
 
         refusal = None if scope["path"] in self.open_paths else self.find_refusal(Headers(scope=scope))

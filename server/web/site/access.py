@@ -12,18 +12,15 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.access.response_headers import PROTECTIVE_HEADERS, add_headers
+
 HOST = "127.0.0.1"
 HTTP_PORT = 80  # which browsers leave out
 READING = ("GET", "HEAD")
 
-HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+HEADERS = PROTECTIVE_HEADERS | {
     "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
 }
 """Of every response that does not say otherwise. The address holds the token: no other site is told it."""
 
@@ -40,11 +37,11 @@ class AccessGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                add_headers(message, HEADERS)
                 if message["status"] >= HTTPStatus.BAD_REQUEST and scope["method"] not in READING:
-                    headers["connection"] = "close"  # else the rest of a body that nobody reads is waited for
+                    MutableHeaders(scope=message)["connection"] = (
+                        "close"  # else the rest of a body that nobody reads is waited for
+                    )
             await send(message)
 
         if scope["type"] != "http":
