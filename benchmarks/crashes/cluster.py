@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -60,7 +61,8 @@ class Asked:
     """A request that the provider received."""
 
     at: float
-    is_answered: bool = False
+    key: str  # of the server that asked
+    answered_at: float = inf
 
 
 @dataclass
@@ -72,11 +74,11 @@ class Provider(Stub):
     async def _serve_request(
         self, request: StubRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        asked = Asked(perf_counter())
+        asked = Asked(perf_counter(), request.headers.get("authorization", ""))
         if request.path.endswith("/chat/completions"):
             self.asked[sha256(json.dumps(request.body).encode()).hexdigest()].append(asked)
         await super()._serve_request(request, reader, writer)
-        asked.is_answered = True
+        asked.answered_at = perf_counter()
 
 
 @dataclass
@@ -88,6 +90,7 @@ class Replica:
     environ: dict[str, str]
     log: Path
     child: asyncio.subprocess.Process | None = None
+    ends: list[float] = field(default_factory=list)  # when it was sent a signal
 
     async def start(self) -> None:
         own_name = ["unshare", "-u", "sh", "-c", f'hostname replica{self.number}; exec "$@"', "sh"]
@@ -101,10 +104,17 @@ class Replica:
             while not await asyncio.to_thread(is_ready, self.port):  # noqa: ASYNC110  (another process)
                 await asyncio.sleep(0.05)
 
+    def has_received(self, asked: Asked) -> bool:
+        """Whether this server asked, and lived when the answer was sent."""
+        is_own = asked.key.endswith(self.environ["OPENAI_API_KEY"])
+        is_answered = asked.answered_at < inf
+        return is_own and is_answered and not any(asked.at <= end <= asked.answered_at for end in self.ends)
+
     async def end(self, number: signal.Signals) -> float:
         """Send it a signal, and wait until it is gone. Returns the seconds that took."""
         assert self.child
         began = perf_counter()
+        self.ends.append(began)
         with suppress(ProcessLookupError):
             self.child.send_signal(number)
         await self.child.wait()
@@ -190,7 +200,12 @@ async def open_cluster(folder: Path) -> AsyncIterator[Cluster]:
             XDG_CONFIG_HOME=str(folder),
         )
         replicas = [
-            Replica(number, find_free_port(), environ, folder / f"replica{number}.log")
+            Replica(
+                number,
+                find_free_port(),
+                environ | {"OPENAI_API_KEY": f"sk-loopback-{number}"},
+                folder / f"replica{number}.log",
+            )
             for number in range(REPLICAS)
         ]
         for replica in replicas:
