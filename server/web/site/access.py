@@ -39,9 +39,8 @@ class AccessGuard:
             if message["type"] == "http.response.start":
                 add_headers(message, HEADERS)
                 if message["status"] >= HTTPStatus.BAD_REQUEST and scope["method"] not in READING:
-                    MutableHeaders(scope=message)["connection"] = (
-                        "close"  # else the rest of a body that nobody reads is waited for
-                    )
+                    # Else the rest of a body that nobody reads is waited for.
+                    MutableHeaders(scope=message)["connection"] = "close"
             await send(message)
 
         if scope["type"] != "http":
