@@ -19,7 +19,6 @@ from anyio import to_thread
 from pydantic_core import to_json
 
 from server.debate.ballots.similarity import build_measured, list_round_ballots
-from server.debate.ballots.waves import is_blind_ballot
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
 from server.debate.facts.config import AWAITED, CLIENT, JUDGE_PREFIX, Debater, seat_kind
@@ -36,7 +35,7 @@ from server.engine.database.cache import AnswerReuse, KeptAnswer
 from server.engine.turnstile import Turnstile
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.client import WithdrawnError
-from server.models.registry import ModelRegistry, unwrap_model
+from server.models.registry import ModelRegistry
 from server.redaction import MODEL_FIELDS, redact, redact_model, redact_pieces
 from server.research import Research
 from server.settings import package_version
@@ -172,7 +171,7 @@ class ModelCaller:
             group=str(debate.setup.seed),
         )
         asked = partial(self.ask, call, request, on_text, model)
-        reply = await (self.reuse_answer(call, request, reuse, asked) if reuse else asked())
+        reply = await (self.reuse_answer(debate, call, request, reuse, asked) if reuse else asked())
         await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
@@ -183,13 +182,18 @@ class ModelCaller:
         return await read_reply(debate, call, reply)
 
     async def reuse_answer(
-        self, call: Call, request: Request, reuse: AnswerReuse, ask: Callable[[], Awaitable[Reply]]
+        self,
+        debate: Debate,
+        call: Call,
+        request: Request,
+        reuse: AnswerReuse,
+        ask: Callable[[], Awaitable[Reply]],
     ) -> Reply:
         """What another debate was answered to the same request, else what a model answers now."""
-        if not self.may_reuse(call):
+        if not may_reuse(debate, call) or self.models.has_faults(call.model):
             return await ask()
         digest = hash_request(call.model, request)
-        key = build_answer_key(digest, request, reuse.owner)
+        key = build_answer_key(digest, request, self.models.find_address(call.model), reuse.owner)
         if kept := await reuse.find(key):
             usage = Usage(model=kept.model, cost_usd="0", attempts=0, reused_from=kept.source)
             return Reply(kept.text, usage, informative=kept.informative)
@@ -198,14 +202,6 @@ class ModelCaller:
             slot = (call.seat, call.round, call.slot_index, digest)
             reuse.new[slot] = (key, KeptAnswer(redact(reply.text), reply.usage.model, reply.informative))
         return reply
-
-    def may_reuse(self, call: Call) -> bool:
-        """Not what is to be independent: blind ballots, and judges beside the first; nor what faults may be in."""
-        is_second = seat_kind(call.seat) == "judges" and call.seat != FIRST_JUDGE
-        if is_blind_ballot(call.slot_index) or is_second or call.model in AWAITED:
-            return False
-        model = self.models.get(call.model)
-        return unwrap_model(model) is model
 
     async def ask(self, call: Call, request: Request, on_text: OnText | None, model: Model | None) -> Reply:
         """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
@@ -226,6 +222,13 @@ class ModelCaller:
         vectors, usage = await self.models.get_embedder(call.model).embed(texts, timeout_seconds)
         await self.turnstile.enter()
         return build_measured(debate, call.seen, ballots, vectors, usage)
+
+
+def may_reuse(debate: Debate, call: Call) -> bool:
+    """Not what is to be independent: ballots, judges beside the first, and those of a mirror."""
+    is_first = call.seat == FIRST_JUDGE and not debate.setup.mirror_of
+    is_independent = call.task == "ballot" or (seat_kind(call.seat) == "judges" and not is_first)
+    return not is_independent and call.model not in AWAITED
 
 
 async def read_reply(debate: Debate, call: Call, reply: Reply) -> Event:
@@ -260,9 +263,9 @@ def hash_request(model: str, request: Request) -> str:
     return digest.hexdigest()
 
 
-def build_answer_key(digest: str, request: Request, owner: str) -> str:
-    """What an answer is kept under: SHA-256 of the request, its seed and limits, the release, and whose it is."""
-    parts = (digest, request.seed, request.max_tokens, request.window, package_version(), owner)
+def build_answer_key(digest: str, request: Request, address: str, owner: str) -> str:
+    """What an answer is kept under: SHA-256 of the request, seed and limits, its address, the release, its owner."""
+    parts = (digest, request.seed, request.max_tokens, request.window, address, package_version(), owner)
     return sha256(to_json(parts)).hexdigest()
 
 

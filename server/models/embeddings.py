@@ -43,26 +43,43 @@ class VectorCache(Protocol):
 
 @dataclass
 class CachedEmbedder:
-    """Asks for the vectors that are not kept, each text once, and keeps them."""
+    """Asks for the vectors that are not kept, each text once, and keeps them.
+
+    `address`: where the model is asked. Another model may have its name elsewhere.
+    """
 
     name: str
     embedder: Embedder
     cache: VectorCache
+    address: str = ""
 
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
-        keys = [build_embedding_key(self.name, text) for text in texts]
-        known = dict(await self.cache.find_vectors(set(keys)))
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        source = f"{self.name} {self.address}" if self.address else self.name
+        keys = [build_embedding_key(source, text) for text in texts]
+        wanted = dict(zip(keys, texts, strict=True))
+        kept = await self.cache.find_vectors(wanted.keys())
+        missing = {key: text for key, text in wanted.items() if key not in kept}
+        found, usage = await self._ask(missing, timeout)
+        if found and kept and len({len(vector) for vector in (*found.values(), *kept.values())}) > 1:
+            # Another model answers to the name by now.
+            again, more = await self._ask({key: text for key, text in wanted.items() if key in kept}, timeout)
+            found, usage = found | again, add_usage(usage, more)
+        known = {**kept, **found}
+        return Embeddings(check_vectors(self.name, [known[key] for key in keys], len(texts)), usage)
+
+    async def _ask(self, texts: Mapping[str, str], timeout: float) -> tuple[dict[str, Vector], Usage]:  # noqa: ASYNC109  (as above)
+        """The vectors of texts by key, a part after the other, each kept as it comes; and what they took."""
         usage = Usage(model=self.name, cost_usd="0", attempts=0)
-        rows = list(missing.items())
+        found: dict[str, Vector] = {}
+        rows = list(texts.items())
         for start in range(0, len(rows), TEXTS_AT_ONCE):
             part = dict(rows[start : start + TEXTS_AT_ONCE])
-            found = await self.embedder.embed(list(part.values()), timeout)
-            vectors = dict(zip(part, found.vectors, strict=True))
+            answer = await self.embedder.embed(list(part.values()), timeout)
+            vectors = dict(zip(part, answer.vectors, strict=True))
             await self.cache.keep_vectors(vectors)
-            known |= vectors
-            usage = add_usage(usage, found.usage) if start else found.usage
-        return Embeddings(check_vectors(self.name, [known[key] for key in keys], len(texts)), usage)
+            found |= vectors
+            usage = add_usage(usage, answer.usage) if start else answer.usage
+        return found, usage
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:

@@ -34,7 +34,7 @@ from server.models.providers.addresses import parse_provider
 from server.models.providers.connections import Connections
 from server.models.providers.direct import OllamaModel, OpenAIModel
 from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder, ProviderEmbedder
-from server.models.providers.endpoints import find_endpoint, is_of_known_provider
+from server.models.providers.endpoints import find_address, find_endpoint, is_of_known_provider
 from server.models.providers.litellm import (
     LitellmModel,
     get_litellm,
@@ -192,18 +192,19 @@ class ModelRegistry:
     def get_embedder(self, name: str) -> Embedder:
         """The model of that name that embeds texts, the same object every time: "scripted", or one of a provider."""
         if name not in self._embedders:
-            embedder = self._build_embedder(name)
+            embedder, address = self._build_embedder(name)
             self._embedders[name] = (
-                CachedEmbedder(name, embedder, self._vectors) if self._vectors else embedder
+                CachedEmbedder(name, embedder, self._vectors, address) if self._vectors else embedder
             )
         return self._embedders[name]
 
-    def _build_embedder(self, name: str) -> Embedder:
+    def _build_embedder(self, name: str) -> tuple[Embedder, str]:
+        """With where it is asked."""
         if name == "scripted":
-            return ScriptedEmbedder()
+            return ScriptedEmbedder(), ""
         provider = find_provider_of(name)
         inner = self._build_provider_embedder(name, provider)
-        return GuardedEmbedder(name, provider, inner, self._guard)
+        return GuardedEmbedder(name, provider, inner, self._guard), find_address(name, mode="embedding")
 
     def _build_provider_embedder(self, name: str, provider: str) -> ProviderEmbedder:
         options = self._build_caller_options(provider) | {"price": self._prices.find_price(name)}
@@ -216,6 +217,17 @@ class ModelRegistry:
         """The provider that is asked; "" for models without one. Raises as `get`."""
         model = unwrap_model(self.get(name))
         return model.provider if isinstance(model, GuardedModel) else ""
+
+    def find_address(self, name: str) -> str:
+        """Where its provider is asked; "" for models without one, and where none is known. Raises as `get`."""
+        return find_address(name) if self.find_provider(name) else ""
+
+    def has_faults(self, name: str) -> bool:
+        """Whether faults are injected into the answers of that model. Raises as `get`."""
+        model = self.get(name)
+        while isinstance(model, WatchedModel):
+            model = model.model
+        return isinstance(model, FaultyModel)
 
     def max_reply_seconds(self, name: str, timeout: float) -> float:
         """The longest time a model needs, in seconds: a guarded one may queue first. Raises as `get`.

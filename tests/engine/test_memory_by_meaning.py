@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from server.debate.facts.answers import build_embedding_key
 from server.debate.facts.events import Usage
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.memory import choose_close, recall
@@ -100,6 +101,39 @@ async def test_vectors_are_kept_by_the_whole_model_and_the_whole_text(tmp_path: 
         assert asked.asked[4:] == ["one", "one"]
 
 
+@dataclass
+class ShortEmbedder:
+    """Another model, whose vectors have fewer dimensions."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ARG002, ASYNC109
+        self.asked += texts
+        return Embeddings(tuple((1.0, float(len(text))) for text in texts), Usage(model="m", input_tokens=1))
+
+
+async def test_a_model_of_the_same_name_elsewhere_finds_no_vectors(tmp_path: Path) -> None:
+    short = ShortEmbedder()
+    async with open_journal(tmp_path / "db") as journal:
+        cache = DatabaseCache(journal, 10**6)
+        await CachedEmbedder("m", ScriptedEmbedder(), cache, "http://a/v1").embed(["one"], 5)
+        await CachedEmbedder("m", short, cache, "http://b/v1").embed(["one"], 5)
+        await CachedEmbedder("m", short, cache, "http://b/v1").embed(["one"], 5)
+    assert short.asked == ["one"]
+
+
+async def test_vectors_of_a_model_that_was_replaced_are_asked_for_again(tmp_path: Path) -> None:
+    short = ShortEmbedder()
+    async with open_journal(tmp_path / "db") as journal:
+        cache = DatabaseCache(journal, 10**6)
+        await CachedEmbedder("m", ScriptedEmbedder(), cache).embed(["one", "two"], 5)
+        found = await CachedEmbedder("m", short, cache).embed(["one", "three", "two"], 5)
+        assert found.vectors == ((1.0, 3.0), (1.0, 5.0), (1.0, 3.0))
+        assert (short.asked, found.usage.input_tokens) == (["three", "one", "two"], 2)
+        again = await CachedEmbedder("m", short, cache).embed(["one", "two"], 5)
+    assert (again.usage.attempts, len(short.asked)) == (0, 3)
+
+
 async def test_many_texts_are_embedded_in_several_requests(tmp_path: Path) -> None:
     texts = [f"text {n}" for n in range(200)]
     async with open_journal(tmp_path / "db") as journal:
@@ -115,8 +149,16 @@ async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) ->
         await cache.keep_vectors({"k": (1.0,)})
 
 
-@pytest.mark.parametrize("body", [b"{", b"[1, 2, 3, 4, 5, 6, 7]", b"7"])
+@pytest.mark.parametrize("body", [b"{", b"[1, 2, 3, 4, 5, 6, 7]", b"7", b"[1, 2, true, 3]"])
 async def test_a_kept_answer_that_cannot_be_read_is_none(tmp_path: Path, body: bytes) -> None:
     async with open_journal(tmp_path / "db") as journal:
         await journal.keep_cached("answer", [CachedBody("k", body)], max_bytes=10**6)
         assert await DatabaseCache(journal, 10**6).find_answer("k") is None
+
+
+async def test_a_kept_vector_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+    async with open_journal(tmp_path / "db") as journal:
+        key = build_embedding_key("m", "one")
+        await journal.keep_cached("embedding", [CachedBody(key, b"seven b")], max_bytes=10**6)
+        found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(journal, 10**6)).embed(["one"], 5)
+        assert found.vectors == (await ScriptedEmbedder().embed(["one"], 5)).vectors

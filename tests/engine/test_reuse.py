@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.stub import Stub
 from server.debate.analysis.debates import list_debate_judgments
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.events import Answer, Usage
-from server.debate.views.state import build_usage
+from server.debate.views.state import build_usage, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -23,7 +24,9 @@ from server.models import Reply, Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate
+from tests.support.mirrored_debates import hold as hold_mirrored
 from tests.support.paths import ROOT
+from tests.support.planted_effects import Planted
 from tests.support.simulation import render_finding
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22")]
@@ -73,8 +76,8 @@ async def test_a_debate_with_reused_answers_is_exported_and_imported(tmp_path: P
 async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: Path) -> None:
     first, second = ScriptedModel(judge), ScriptedModel(judge)
     async with open_engine(tmp_path / "db", first) as manager, open_engine(tmp_path / "db", second) as other:
-        one = await hold(manager, ballots="blind")
-        two = await hold(other, ballots="blind")
+        one = await hold(manager, ballots="rounds")
+        two = await hold(other, ballots="rounds")
 
     assert {request.seat for request in second.requests} == {"Proponent", "Opponent", "judge 2"}
     assert {request.prompt.summary.task for request in second.requests} == {"ballot", "judgment"}
@@ -134,6 +137,39 @@ async def test_an_answer_that_was_cut_is_not_reused(tmp_path: Path) -> None:
     assert {seat for (seat, number, _), usage in usages.items() if number == 1 and not usage.reused_from} == {
         "Opponent"
     }
+
+
+async def test_a_server_elsewhere_under_the_same_name_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seats = []
+    for _ in range(2):
+        async with Stub() as stub, open_engine(tmp_path / "db", default="mine/m") as manager:
+            monkeypatch.setenv("MINE_API_BASE", stub.url)
+            for _ in range(2):
+                held = await hold(manager, judges=1)
+                seats.append(list_asked(held))
+    assert [bool(found) for found in seats] == [True, False, True, False]
+
+
+async def test_judges_of_mirrors_are_asked_each_time(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"cache": "reuse", "seed": 7, "mirror": "on"}
+    asked = []
+    for _ in range(2):
+        _, mirror = await hold_mirrored(tmp_path / "db", Planted(), **options)
+        assert mirror
+        usages = list_usages(mirror)
+        asked.append({seat for (seat, *_), usage in usages.items() if not usage.reused_from})
+    judges = {"judge 1", "judge 2", "judge 3"}
+    assert asked == [{"Ada", "Ben", *judges}, judges]
+
+
+async def test_a_debate_of_which_all_is_reused_says_so(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
+        for _ in range(2):
+            held = await hold(manager, judges=1, ballots="none")
+    usage = sum_usage(held.debate.usage)
+    assert cost_line(usage) == f"No calls, {usage.reused} reused."
 
 
 async def test_models_with_faults_are_asked_each_time(tmp_path: Path) -> None:

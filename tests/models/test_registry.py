@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from server.debate.facts.errors import DebateError, InvalidRequestError
-from server.models import ModelError, registry
+from server.models import ModelError, registry, watch_nothing
+from server.models.fakes.chaos import Chaos
 from server.models.fakes.scripted import ScriptedModel
 from server.models.local import model as local
 from server.models.local.model import LocalModel
@@ -44,6 +45,34 @@ def test_an_object_of_your_own_goes_by_any_name_and_needs_no_key() -> None:
     models.check("my model", {})
     models.check("openai/fine", {})
     assert models.get("my model") is models.get("local") is mine
+
+
+def test_faults_are_told_also_where_requests_are_measured() -> None:
+    models = registry.ModelRegistry(watch=watch_nothing)
+    assert [models.has_faults(name) for name in ("scripted", "faulty?model=scripted", "ollama/m")] == [
+        False,
+        True,
+        False,
+    ]
+    assert registry.ModelRegistry(chaos=Chaos(failure=0.5)).has_faults("scripted")
+
+
+def test_where_a_model_is_asked_is_that_of_its_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "OLLAMA_HOST"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_BASE", "http://127.0.0.1:9/a")
+    monkeypatch.setenv("MINE_BASE_URL", "http://127.0.0.1:9/v1/")
+    models = registry.ModelRegistry({"my model": ScriptedModel()})
+    addresses = {
+        "openai/m": "https://api.openai.com/v1",
+        "litellm/openai/m": "",
+        "anthropic/claude-sonnet-5-5": "http://127.0.0.1:9/a",
+        "mine/m": "http://127.0.0.1:9/v1",
+        "ollama/m": "http://127.0.0.1:11434",
+        "my model": "",
+        "scripted": "",
+    }
+    assert {name: models.find_address(name) for name in addresses} == addresses
 
 
 @pytest.mark.parametrize(

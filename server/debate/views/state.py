@@ -110,13 +110,13 @@ def cost_line(usage: UsageSum) -> str:
     if not usage.input_tokens + usage.output_tokens:
         tokens = "tokens unknown"  # as of a client's model
     written = f"{format_count(usage.caller_turns, 'turn')} of the caller" if usage.caller_turns else ""
+    others = [part for part in (written, f"{usage.reused} reused" * bool(usage.reused)) if part]
     if not usage.calls:
-        return f"No calls, {written}." if written else "No calls yet."
+        return ", ".join(("No calls", *others)) + "." if others else "No calls yet."
     price = f"${usage.cost_usd}" if usage.cost_usd else "price unknown"
     if usage.cost_usd and usage.calls_of_unknown_cost:
         price += f" and {format_count(usage.calls_of_unknown_cost, 'call')} of unknown price"
-    counts = (format_count(usage.calls, "call"), written, f"{usage.reused} reused" * bool(usage.reused))
-    asked = ", ".join(filter(None, counts))
+    asked = ", ".join((format_count(usage.calls, "call"), *others))
     return f"{asked}, {tokens}, {price}."
 
 

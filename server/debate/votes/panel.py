@@ -102,9 +102,8 @@ def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
 
 
 def is_reused(debate: Debate, voter: str) -> bool:
-    """Whether a reading or the last ballot of a voter is the answer of another debate."""
-    given = (*list_judgments(debate), *debate.last_ballots)
-    return any(answer.usage.reused_from for answer in given if answer.seat == voter)
+    """Whether a reading of a judge is the answer of another debate. Ballots, and readings of mirrors, never are."""
+    return any(judged.usage.reused_from for judged in debate.judgments if judged.seat == voter)
 
 
 def find_learnt_weight(debate: Debate, voter: str) -> Fraction:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pydantic import TypeAdapter, ValidationError
+
 from server.debate.facts.events import Answer, Recorded
 from storage.contract.cache import CachedBody
 from storage.contract.errors import StorageError
@@ -31,7 +33,8 @@ class DatabaseCache:
     async def find_vectors(self, keys: Collection[str]) -> dict[str, tuple[float, ...]]:
         """Those that are kept, by key, exactly as they were."""
         found = await self._find(keys)
-        return {key: tuple(array("d", one.body)) for key, one in found.items()}
+        whole = {key: one.body for key, one in found.items() if len(one.body) % array("d").itemsize == 0}
+        return {key: tuple(array("d", body)) for key, body in whole.items()}
 
     async def keep_vectors(self, vectors: Mapping[str, tuple[float, ...]]) -> None:
         bodies = [CachedBody(key, array("d", vector).tobytes()) for key, vector in vectors.items()]
@@ -40,8 +43,8 @@ class DatabaseCache:
     async def find_answer(self, key: str) -> "KeptAnswer | None":
         """None where nothing is kept, or what is kept cannot be read."""
         body = (await self._find([key])).get(key)
-        with suppress(ValueError, TypeError):
-            return KeptAnswer(*json.loads(body.body)) if body else None
+        with suppress(ValidationError):
+            return READ_ANSWER.validate_json(body.body) if body else None
         return None
 
     async def keep_answers(self, stream: str, answers: Mapping[str, "KeptAnswer"]) -> None:
@@ -74,6 +77,9 @@ class KeptAnswer(NamedTuple):
     model: str
     informative: bool
     source: str = ""
+
+
+READ_ANSWER = TypeAdapter(KeptAnswer)
 
 
 @dataclass

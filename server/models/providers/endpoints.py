@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from functools import cache
 
+from server.models import LITELLM_PREFIX
 from server.models.prices import find_row, load_table
 from server.models.providers.addresses import OLLAMA_PROVIDERS, find_api_base, parse_provider
 
@@ -57,6 +58,12 @@ def find_endpoint(name: str, api_base: str = "", mode: str = "chat") -> Endpoint
         return Endpoint("ollama", model, base, is_ollama=True)
     is_compatible = provider in ADDRESSES or provider not in _find_litellm_providers()
     return Endpoint(provider, model, base.rstrip("/")) if base and is_compatible else None
+
+
+def find_address(name: str, mode: str = "chat") -> str:
+    """Where a model of a provider is asked; "" for where litellm asks unless it is told otherwise."""
+    endpoint = None if name.startswith(LITELLM_PREFIX) else find_endpoint(name, mode=mode)
+    return endpoint.base if endpoint else find_api_base(name.removeprefix(LITELLM_PREFIX))
 
 
 def is_of_known_provider(name: str) -> bool:
