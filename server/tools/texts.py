@@ -37,7 +37,7 @@ def format_step_result(result: StepResult) -> str:
     parts += [format_standing(result, result.round, result.phase)]
     parts += [format_report(result)] if result.headline else format_background(result)
     parts += [result.framing] if result.framing and result.framing not in result.warnings else []
-    parts += [f"Warning: {warning}" for warning in result.warnings]
+    parts += [f"Warning: {warning}" for warning in result.warnings if warning not in result.cautions]
     parts += [result.estimate]
     for turn in result.turns:
         recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"

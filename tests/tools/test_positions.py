@@ -97,10 +97,13 @@ async def test_a_model_that_fails_leaves_for_and_against_and_says_so(open_client
         data = started.structured_content
         ran = await call(client, "get_verdict", debate_id=data["debate_id"], wait_seconds=0)
         failures = await read_events(client, data, "default_positions_used")
+        ended = await client.call_tool("start_debate", {**ASKED, "run": True, "again": True})
 
     problem = 'The positions are "for" and "against": the question could not be framed (mine is down).'
     assert problem in data["warnings"]
-    assert result_text(started).count(problem) == 1
+    assert result_text(started).count(problem) == result_text(ended).count(problem) == 1
+    assert problem in ended.structured_content["warnings"]
+    assert problem in ended.structured_content["cautions"]
     assert ran["status"] == "ready"
     assert len(failures) == 1
 
