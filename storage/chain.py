@@ -16,6 +16,7 @@ from storage.contract.errors import (
     DeletedStreamError,
     DivergenceError,
     KeyTakenError,
+    StorageError,
 )
 from storage.contract.streams import Entry, OpeningKey, Seal, StreamSummary
 from storage.summaries import NOT_RESERVED, ReservationColumns, SummaryColumns, encode_summary
@@ -168,6 +169,20 @@ def decode_stream(stream: str, rows: Sequence[Sequence[Any]]) -> tuple[list[Entr
     restored = {seq for seq, text, _, is_restored in rows if text is not None and is_restored}
     entries = verify_chain(stream, stored, seq, head.decode())
     return [replace(entry, restored=True) if entry.seq in restored else entry for entry in entries], seal
+
+
+def decode_streams(rows: Iterable[Sequence[Any]]) -> dict[str, tuple[list[Entry], str] | StorageError]:
+    """As `decode_stream` for each stream, from rows that begin with its name; or the error that it raises."""
+    by_stream: dict[str, list[Sequence[Any]]] = {}
+    for stream, *row in rows:
+        by_stream.setdefault(stream, []).append(row)
+    decoded: dict[str, tuple[list[Entry], str] | StorageError] = {}
+    for stream, own in by_stream.items():
+        try:
+            decoded[stream] = decode_stream(stream, own)
+        except StorageError as error:
+            decoded[stream] = error
+    return decoded
 
 
 def verify_links(stream: str, entries: Sequence[Entry]) -> list[bytes]:

@@ -16,7 +16,6 @@ from server.debate.facts.quoting import quote_heading, quote_inline
 from server.debate.facts.text import format_heading
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
-from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import build_receipt_view
@@ -71,13 +70,10 @@ async def compare_family(
     """
     runs = await manager.find_runs()
     this = build_source(snapshot, runs)
-    relatives, unavailable = [], []
-    for debate_id in await find_relatives(manager, snapshot):
-        try:
-            relatives.append(build_comparison(this, build_source(await manager.load(debate_id), runs)))
-        except (DebateNotFoundError, StorageUnavailableError):
-            unavailable.append(debate_id)
-    return relatives, unavailable
+    found = await find_relatives(manager, snapshot)
+    loaded = await manager.store.load_many(found)
+    relatives = [build_comparison(this, build_source(loaded[name], runs)) for name in found if name in loaded]
+    return relatives, [name for name in found if name not in loaded]
 
 
 async def find_relatives(manager: DebateManager, snapshot: DebateSnapshot) -> list[str]:
@@ -94,14 +90,10 @@ async def load_family(manager: DebateManager, snapshot: DebateSnapshot, most: in
     """A debate, then those that it is related to by forks, however distant; at most so many, and none that is lost."""
     family, known = [snapshot], {snapshot.id}
     for member in family:  # which grows meanwhile
-        for debate_id in await find_relatives(manager, member):
-            if debate_id in known or len(family) >= most:
-                continue
-            known.add(debate_id)
-            try:
-                family.append(await manager.load(debate_id))
-            except (DebateNotFoundError, StorageUnavailableError):
-                continue
+        found = [name for name in await find_relatives(manager, member) if name not in known]
+        known.update(found)
+        loaded = await manager.store.load_many(found[: most - len(family)])
+        family += [loaded[name] for name in found if name in loaded]
     return family
 
 

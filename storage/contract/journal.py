@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from storage.contract.cache import Cache
 from storage.contract.deletion import Deletion
+from storage.contract.errors import StorageError
 from storage.contract.ledger import Ledger
 from storage.contract.outbox import Outbox
 from storage.contract.similarity import Similarity
@@ -124,6 +125,17 @@ class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
 
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         """As `read`, with the seal of the head; "" for none."""
+
+    async def read_many(
+        self, streams: Collection[str]
+    ) -> Mapping[str, tuple[list[Entry], str] | StorageError]:
+        """As `read_sealed` of each, in one statement. Unknown ones are left out.
+
+        One that was deleted or damaged keeps nobody from the others: its error stands in its place.
+        """
+
+    async def heads(self, streams: Collection[str]) -> Mapping[str, StreamHead]:
+        """As `head` of each, in one statement. Unknown and deleted ones are left out."""
 
     async def head(self, stream: str) -> StreamHead:
         """The last entry, and whose stream it is. Cheap enough for polling."""

@@ -1,6 +1,6 @@
 """The journal in a PostgreSQL database."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Self
 
@@ -13,11 +13,13 @@ from storage.chain import (
     Head,
     build_restored,
     decode_stream,
+    decode_streams,
     find_missing,
     link_appends,
     require_no_tombstone,
 )
 from storage.commits import GroupedAppends, HeadMovedError
+from storage.contract.errors import StorageError
 from storage.contract.streams import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
@@ -43,6 +45,16 @@ from journal where stream = $1
 union all
 select seq, null, convert_to(encode(head, 'hex'), 'UTF8'), seal from stream where name = $1
 """
+
+SELECT_ENTRIES_OF_MANY = """
+select stream, seq, convert_to(entry, 'UTF8'), convert_to(encode(hash, 'hex'), 'UTF8'),
+    case when restored then 'restored' else '' end
+from journal where stream = any($1::text[])
+union all
+select name, seq, null, convert_to(encode(head, 'hex'), 'UTF8'), seal from stream where name = any($1::text[])
+"""
+
+SELECT_HEADS_OF_MANY = "select name, seq, encode(head, 'hex'), owner from stream where name = any($1::text[])"
 
 SELECT_HEADS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
 
@@ -234,6 +246,15 @@ class PostgresJournal(
 
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         return decode_stream(stream, await self._db.fetch(SELECT_ENTRIES, stream))
+
+    async def read_many(
+        self, streams: Collection[str]
+    ) -> Mapping[str, tuple[list[Entry], str] | StorageError]:
+        return decode_streams(await self._db.fetch(SELECT_ENTRIES_OF_MANY, list(streams)))
+
+    async def heads(self, streams: Collection[str]) -> Mapping[str, StreamHead]:
+        rows = await self._db.fetch(SELECT_HEADS_OF_MANY, list(streams))
+        return {name: StreamHead(*head) for name, *head in rows}
 
     async def head(self, stream: str) -> StreamHead:
         sql = "select seq, encode(head, 'hex'), owner from stream where name = $1"

@@ -1,8 +1,9 @@
 """The journal in one SQLite file, shared by any number of processes."""
 
 import asyncio
+import json
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from decimal import Decimal, InvalidOperation
 from itertools import chain
@@ -19,6 +20,7 @@ from storage.chain import (
     Row,
     build_restored,
     decode_stream,
+    decode_streams,
     find_missing,
     link_appends,
     require_no_tombstone,
@@ -51,6 +53,17 @@ select cast(seq as integer), null, cast(lower(hex(head)) as blob), seal from str
 
 The casts to blob let damaged UTF-8 reach our check unchanged.
 """
+
+NAMED = "in (select value from json_each(?1))"
+
+SELECT_ENTRIES_OF_MANY = f"""
+select stream, seq, cast(entry as blob), cast(lower(hex(hash)) as blob), restored from journal where stream {NAMED}
+union all
+select name, cast(seq as integer), null, cast(lower(hex(head)) as blob), seal from stream where name {NAMED}
+"""
+"""As `SELECT_ENTRIES`, after the name of the stream."""
+
+SELECT_HEADS_OF_MANY = f"select name, seq, lower(hex(head)), owner from stream where name {NAMED}"
 
 DELETE_OLD_KEYS = """
 delete from opening where at < ?1 and stream not in (select stream from lease where until > ?2)
@@ -299,6 +312,17 @@ class SqliteJournal(
 
     async def read_sealed(self, stream: str) -> tuple[list[Entry], str]:
         return decode_stream(stream, await self._db.reader.fetch_all(SELECT_ENTRIES, stream))
+
+    async def read_many(
+        self, streams: Collection[str]
+    ) -> Mapping[str, tuple[list[Entry], str] | StorageError]:
+        return decode_streams(
+            await self._db.reader.fetch_all(SELECT_ENTRIES_OF_MANY, json.dumps(list(streams)))
+        )
+
+    async def heads(self, streams: Collection[str]) -> Mapping[str, StreamHead]:
+        rows = await self._db.reader.fetch_all(SELECT_HEADS_OF_MANY, json.dumps(list(streams)))
+        return {name: StreamHead(*head) for name, *head in rows}
 
     async def head(self, stream: str) -> StreamHead:
         sql = "select seq, lower(hex(head)), owner from stream where name = ?"

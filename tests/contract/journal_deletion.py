@@ -81,6 +81,19 @@ class DeletionContract:
         assert await journal.keep_text("s", "receipt", "text") == ""
         await append_entries(journal, "t", 0, {"n": 1})
 
+    async def test_it_keeps_nobody_from_those_that_are_read_with_it(self, journal: Journal) -> None:
+        for stream in ("s", "t", "other"):
+            await append_entries(journal, stream, 0, {"n": 1}, {"n": 2}, summary=SUMMARY)
+        await journal.set_seal("t", 2, "seal")
+        await journal.delete("s", at=LATER, actor="bob")
+
+        found = await journal.read_many(["s", "t", "never"])
+        assert found.keys() == {"s", "t"}
+        assert isinstance(found["s"], DeletedStreamError)
+        assert found["t"] == (await journal.read("t"), "seal") == await journal.read_sealed("t")
+        assert await journal.heads(["s", "t", "never"]) == {"t": await journal.head("t")}
+        assert await journal.read_many([]) == await journal.heads([]) == {}
+
     async def test_it_is_a_change_that_others_notice(self, journal: Journal) -> None:
         await append_entries(journal, "s", 0, {})
         await append_entries(journal, "t", 0, {})

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from server.debate.analysis.judgments import Judgment, Reading
+from server.debate.commands.requests import ChangesInput
 from server.engine.database.ledger import import_judgments
 from server.engine.debates import DebateManager
+from server.engine.queries import compare_family
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine, run_round, start_debate
+from tests.support.engines import open_engine, run_debate, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D20")]
 
@@ -87,3 +89,22 @@ async def test_the_sums_of_a_day_take_as_many_statements_however_many_debates_th
                 left, _ = await manager.daily_budget.find_remaining("local")
             assert left.calls < 10_000
             assert sum("daily_spending" in sql for sql in run) == 2  # of all owners, and of this one
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_comparing_a_family_takes_as_many_statements_however_many_forks_there_are(
+    database: str, is_known: bool
+) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        parent = await run_debate(manager)
+        counts = []
+        for forks in (1, 3, 20):
+            while len((await compare_family(manager, parent))[0]) < forks:
+                await manager.fork(parent.id, 1, ChangesInput(), actor="test")
+            if not is_known:
+                manager.store.recent.clear()
+            async with count_statements(manager, database) as run:
+                relatives, unavailable = await compare_family(manager, parent)
+            assert (len(relatives), unavailable) == (forks, [])
+            counts.append(len(run))
+        assert counts[0] == counts[1] == counts[2] < 8

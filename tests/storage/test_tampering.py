@@ -129,6 +129,10 @@ async def test_tampering_is_noticed_at_the_entry_it_hit(
         await read(tmp_path / "a.db", after=after)
     assert (caught.value.stream, caught.value.seq, caught.value.reason) == ("s", seq, why)
     assert str(caught.value) == f"entry {seq} of s {why}"
+    async with open_journal(tmp_path / "a.db") as journal:
+        found = (await journal.read_many(["s", "t"]))["s"]
+    assert isinstance(found, DamagedStreamError)
+    assert str(found) == str(caught.value)
 
 
 @settings(deadline=None, max_examples=40)

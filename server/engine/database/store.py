@@ -5,6 +5,7 @@ changes; recording returns the next one. Errors of the journal leave here as `St
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -21,6 +22,7 @@ from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import add_spending
 from server.engine.database.errors import (
     DebateNotFoundError,
+    StorageUnavailableError,
     translate_storage_errors,
 )
 from server.engine.database.ledger import add_ledger
@@ -31,7 +33,7 @@ from server.engine.database.snapshots import DebateSnapshot, build_debate_id, fo
 from server.engine.database.summaries import build_stream_summary
 from server.signing import Signer
 from storage.contract import LOCAL_OWNER
-from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError
+from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
 from storage.contract.journal import Journal
 from storage.contract.streams import Entry, OpeningKey, Reservation, StreamHead, StreamListing
 
@@ -111,11 +113,35 @@ class DebateStore:
             DebateDeletedError: nothing any more.
         """
         head = await self.find_head(debate_id)
-        known = self.recent.find(debate_id)
-        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2] or known.is_foreign:
-            known = await self._read(debate_id, head.owner)
+        known = self.find_recent(debate_id, head) or await self._read(debate_id, head.owner)
         self.recent.keep(known)
         return known
+
+    def find_recent(self, debate_id: str, head: StreamHead) -> DebateSnapshot | None:
+        """The debate as it is known, if that is up to this head."""
+        known = self.recent.find(debate_id)
+        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2] or known.is_foreign:
+            return None
+        return known
+
+    async def load_many(self, debate_ids: Collection[str]) -> dict[str, DebateSnapshot]:
+        """As `load` of each, in two statements. Those that are not there, or cannot be read, are left out."""
+        with translate_storage_errors():
+            heads = await self.journal.heads(debate_ids)
+        heads = {name: head for name, head in heads.items() if self.owner in (None, head.owner)}
+        loaded = {
+            name: known for name, head in heads.items() if (known := self.find_recent(name, head)) is not None
+        }
+        with translate_storage_errors():
+            read = await self.journal.read_many(heads.keys() - loaded.keys())
+        for name, found in read.items():
+            if isinstance(found, StorageError):
+                continue
+            with suppress(StorageUnavailableError):
+                loaded[name] = self.build_snapshot(name, *found, heads[name].owner)
+        for snapshot in loaded.values():
+            self.recent.keep(snapshot)
+        return loaded
 
     async def find_head(self, debate_id: str) -> StreamHead:
         """The end of a debate, deleted ones included. Raises DebateNotFoundError for that of another owner."""
