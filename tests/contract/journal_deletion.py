@@ -92,7 +92,8 @@ class DeletionContract:
         assert isinstance(found["s"], DeletedStreamError)
         assert found["t"] == (await journal.read("t"), "seal") == await journal.read_sealed("t")
         assert await journal.heads(["s", "t", "never"]) == {"t": await journal.head("t")}
-        assert await journal.read_many([]) == await journal.heads([]) == {}
+        assert not await journal.read_many([])
+        assert not await journal.heads([])
 
     async def test_it_is_a_change_that_others_notice(self, journal: Journal) -> None:
         await append_entries(journal, "s", 0, {})

@@ -44,14 +44,14 @@ async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(dat
 
 
 class FailingReservations:
-    """A journal that fails when more is to be reserved after the first calls, until an answer was waited for."""
+    """A journal that fails once: at the reservation with this number, from 1."""
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal, self.count, self.failed = journal, 0, anyio.Event()
+    def __init__(self, journal: Journal, failing: int) -> None:
+        self.journal, self.failing, self.count, self.failed = journal, failing, 0, anyio.Event()
 
     async def reserve(self, stream: str, holder: str, **options: Any) -> bool:
         self.count += 1
-        if self.count == 2:
+        if self.count == self.failing:
             self.failed.set()
             raise StorageError("the database cannot be reached")
         return await self.journal.reserve(stream, holder, **options)
@@ -70,7 +70,7 @@ async def test_answers_under_way_are_waited_for_where_nothing_can_be_reserved(da
 
     async with open_engine(database, ScriptedModel(answer), daily_calls=100) as running:
         budget = running.daily_budget
-        budget.journal = failing = FailingReservations(running.store.journal)  # type: ignore[assignment]
+        budget.journal = failing = FailingReservations(running.store.journal, 2)  # type: ignore[assignment]
         snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
         with anyio.fail_after(5):
@@ -79,6 +79,19 @@ async def test_answers_under_way_are_waited_for_where_nothing_can_be_reserved(da
             snapshot = await running.step(snapshot.id, expected_round=1, wait=5)
     assert sorted(asked) == ["Opponent", "Proponent", "Proponent"]
     assert len(snapshot.debate.turns) == 2
+
+
+async def test_a_run_whose_first_calls_cannot_be_reserved_tries_again(database: str) -> None:
+    model = ScriptedModel()
+    async with open_engine(database, model, daily_calls=100) as running:
+        budget = running.daily_budget
+        budget.journal = failing = FailingReservations(running.store.journal, 1)  # type: ignore[assignment]
+        snapshot = await start_debate(running)
+        await running.step(snapshot.id, wait=0)
+        with anyio.fail_after(5):
+            await failing.failed.wait()
+        await wait_for_turns(running, snapshot.id, 2)
+    assert len(model.requests) == 2
 
 
 async def test_recovery_does_not_hold_an_outage_against_a_debate(
