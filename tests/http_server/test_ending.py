@@ -5,8 +5,8 @@ import signal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,12 @@ def start(tmp_path: Path) -> Iterator[Any]:
     yield begin
     for one in started:
         one.kill()
+
+
+async def wait_until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(TIMEOUT):
+        while not holds():
+            await wait_before_next_poll()
 
 
 async def read_status(root: str, path: str = "/readyz") -> int:
@@ -153,14 +159,41 @@ async def test_calls_that_wait_return_with_what_there_is_when_the_server_ends(
 
         tasks.start_soon(wait)
         await gate.wait_for_call()
-        with anyio.fail_after(5):
-            end(running)
-            while not found:
-                await wait_before_next_poll()
+        end(running)
+        await wait_until(lambda: bool(found))
         tasks.cancel_scope.cancel()
 
     assert found["status"] == "running"
     assert "get_verdict" in found["next"] or "step_round" in found["next"]
+
+
+class Callers:
+    """Clients of a server that make one call each, and the status that each kind of call returned."""
+
+    def __init__(self, running: Running, era: str) -> None:
+        self.running, self.era = running, era
+        self.connected, self.arrived, self.answers = 0, 0, Counter[tuple[str, str]]()
+        running.server.service.mcp.middleware.append(self.count)
+
+    async def count(self, ctx: Any, call_next: Any) -> Any:
+        self.arrived += ctx.method == "tools/call"
+        return await call_next(ctx)
+
+    async def ask(self, begun: anyio.Event, kind: str, tool: str, **arguments: Any) -> None:
+        async with self.running.connect(self.era) as client:
+            await client.list_tools()  # which the client wants to know before it takes a result
+            self.connected += 1
+            await begun.wait()
+            self.answers[kind, (await call(client, tool, **arguments))["status"]] += 1
+
+
+@contextmanager
+def lock_database(database: Path) -> Iterator[None]:
+    """Keep everybody else from writing to it."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
 
 
 @pytest.mark.parametrize("is_stateless", [False, True], ids=["sessions", "stateless"])
@@ -168,58 +201,32 @@ async def test_every_call_that_is_in_flight_when_the_draining_ends_is_answered(
     tmp_path: Path, era: str, is_stateless: bool
 ) -> None:
     """Those too whose answers take a while: here the database is busy until the server has been ending for a second."""
-    gate, database, answers = Gate(), tmp_path / "a.db", Counter[tuple[str, str]]()
-    arrived = Counter[str]()
-
-    async def count(ctx: Any, call_next: Any) -> Any:
-        arrived[ctx.method] += 1
-        return await call_next(ctx)
-
+    gate, database = Gate(), tmp_path / "a.db"
     served = serve_http(
         str(database), models={"held": gate.model}, default="held", is_stateless=is_stateless, drain_seconds=0
     )
-    opened: list[str] = []
-
-    async def ask(running: Running, begun: anyio.Event, kind: str, tool: str, **arguments: Any) -> None:
-        async with running.connect(era) as client:
-            await client.list_tools()  # which the client wants to know before it takes a result
-            opened.append(kind)
-            await begun.wait()
-            answers[kind, (await call(client, tool, **arguments))["status"]] += 1
-
     async with served as running, running.connect(era) as client, anyio.create_task_group() as tasks:
-        ran = await run_debate(client, wait_seconds=0)
-        stepped = await call(client, "start_debate", question="Step by step?")
-        one, other = ran["debate_id"], stepped["debate_id"]
-        waits, writes = anyio.Event(), anyio.Event()
-        running.server.service.mcp.middleware.append(count)
+        one = (await run_debate(client, wait_seconds=0))["debate_id"]
+        other = (await call(client, "start_debate", question="Step by step?"))["debate_id"]
+        callers, waits, writes = Callers(running, era), anyio.Event(), anyio.Event()
+        wait, write = partial(callers.ask, waits), partial(callers.ask, writes)
         for number in range(4):
-            wait = partial(ask, running, waits)
             tasks.start_soon(partial(wait, "waits", "get_verdict", debate_id=one, wait_seconds=60))
             tasks.start_soon(partial(wait, "steps", "step_round", debate_id=other, wait_seconds=60))
-            write = partial(ask, running, writes)
             tasks.start_soon(partial(write, "starts", "start_debate", question=f"{number}?", run=True))
             tasks.start_soon(partial(write, "reads", "read_debate", debate_id=one, view="transcript"))
-        with anyio.fail_after(TIMEOUT):
-            while len(opened) < 16:
-                await wait_before_next_poll()
-            waits.set()
-            await gate.wait_for_call()
-        with closing(sqlite3.connect(database, isolation_level=None)) as busy:
-            busy.execute("BEGIN IMMEDIATE")
+        await wait_until(lambda: callers.connected == 16)
+        waits.set()
+        await gate.wait_for_call()
+        with lock_database(database):
             writes.set()
-            with anyio.fail_after(TIMEOUT):
-                while arrived["tools/call"] < len(opened):
-                    await wait_before_next_poll()
+            await wait_until(lambda: callers.arrived == 16)
             end(running)
             await anyio.sleep(CUTTING_SECONDS)
-            busy.execute("ROLLBACK")
-        with anyio.fail_after(TIMEOUT):
-            while answers.total() < len(opened):
-                await wait_before_next_poll()
+        await wait_until(lambda: callers.answers.total() == 16)
         tasks.cancel_scope.cancel()
 
-    assert answers == {(kind, "running"): 4 for kind in ("waits", "steps", "starts", "reads")}
+    assert callers.answers == {(kind, "running"): 4 for kind in ("waits", "steps", "starts", "reads")}
 
 
 async def test_a_call_that_waits_for_people_returns_when_the_server_ends(tmp_path: Path) -> None:
