@@ -244,6 +244,8 @@ async def test_no_method_of_a_manager_takes_the_id_of_another_owners_debate(data
                 assert str(raised.value).replace(theirs, NEVER) == str(DebateNotFoundError(NEVER)), name
                 tried.append(name)
         assert {"load", "follow", "step", "submit", "intervene", "watch_states", "find_text"} <= {*tried}
+        assert await ben.store.load_many([theirs, NEVER]) == {}
+        assert [*await both.manager.of("ann").store.load_many([theirs, NEVER])] == [theirs]
         assert theirs not in await ben.find_runs()
         for unknown in (export_debate(ben, theirs), delete_debate(ben, theirs, actor="ben")):
             with pytest.raises(DebateNotFoundError):

@@ -113,11 +113,11 @@ class DebateStore:
             DebateDeletedError: nothing any more.
         """
         head = await self.find_head(debate_id)
-        known = self.find_recent(debate_id, head) or await self._read(debate_id, head.owner)
+        known = self._find_recent(debate_id, head) or await self._read(debate_id, head.owner)
         self.recent.keep(known)
         return known
 
-    def find_recent(self, debate_id: str, head: StreamHead) -> DebateSnapshot | None:
+    def _find_recent(self, debate_id: str, head: StreamHead) -> DebateSnapshot | None:
         """The debate as it is known, if that is up to this head."""
         known = self.recent.find(debate_id)
         if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2] or known.is_foreign:
@@ -130,7 +130,7 @@ class DebateStore:
             heads = await self.journal.heads(debate_ids)
         heads = {name: head for name, head in heads.items() if self.owner in (None, head.owner)}
         loaded = {
-            name: known for name, head in heads.items() if (known := self.find_recent(name, head)) is not None
+            name: known for name, head in heads.items() if (known := self._find_recent(name, head)) is not None
         }
         with translate_storage_errors():
             read = await self.journal.read_many(heads.keys() - loaded.keys())
