@@ -130,7 +130,9 @@ class DebateStore:
             heads = await self.journal.heads(debate_ids)
         heads = {name: head for name, head in heads.items() if self.owner in (None, head.owner)}
         loaded = {
-            name: known for name, head in heads.items() if (known := self._find_recent(name, head)) is not None
+            name: known
+            for name, head in heads.items()
+            if (known := self._find_recent(name, head)) is not None
         }
         with translate_storage_errors():
             read = await self.journal.read_many(heads.keys() - loaded.keys())
