@@ -21,7 +21,7 @@ from pydantic_core import to_json
 from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
-from server.debate.facts.config import AWAITED, CLIENT, JUDGE_PREFIX, Debater, seat_kind
+from server.debate.facts.config import AWAITED, CLIENT, Debater
 from server.debate.facts.events import Event, Lookup, Researched
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import build_failure
@@ -45,7 +45,6 @@ EXTRACTION_FACTOR = 4  # tokens of claims for a token of the turns that they are
 MAX_LOOKUP_BATCHES = 3  # for each answer; after that the seat is called without tools
 MAX_LOOKUPS_PER_BATCH = 4  # further function calls in one reply are ignored
 LEEWAY = 30  # seconds
-FIRST_JUDGE = f"{JUDGE_PREFIX}1"
 MODEL_DEADLINE_SHARE = 0.98
 """Share of a deadline that the model gets as its timeout, so that its circuit breaker notices the timeout."""
 
@@ -171,7 +170,7 @@ class ModelCaller:
             group=str(debate.setup.seed),
         )
         asked = partial(self.ask, call, request, on_text, model)
-        reply = await (self.reuse_answer(debate, call, request, reuse, asked) if reuse else asked())
+        reply = await (self.reuse_answer(call, request, reuse, asked) if reuse else asked())
         await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
@@ -183,24 +182,31 @@ class ModelCaller:
 
     async def reuse_answer(
         self,
-        debate: Debate,
         call: Call,
         request: Request,
         reuse: AnswerReuse,
         ask: Callable[[], Awaitable[Reply]],
     ) -> Reply:
         """What another debate was answered to the same request, else what a model answers now."""
-        if not may_reuse(debate, call) or self.models.has_faults(call.model):
+        if not may_reuse(call) or self.models.has_faults(call.model):
             return await ask()
         digest = hash_request(call.model, request)
         key = build_answer_key(digest, request, self.models.find_address(call.model), reuse.owner)
         if kept := await reuse.find(key):
-            usage = Usage(model=kept.model, cost_usd="0", attempts=0, reused_from=kept.source)
+            usage = Usage(
+                model=kept.model,
+                cost_usd="0",
+                attempts=0,
+                reused_from=kept.source,
+                reused_tokens=kept.tokens,
+            )
             return Reply(kept.text, usage, informative=kept.informative)
         reply = await ask()
         if not (reply.cut or reply.function_calls or reply.usage.sent_tokens):
             slot = (call.seat, call.round, call.slot_index, digest)
-            reuse.new[slot] = (key, KeptAnswer(redact(reply.text), reply.usage.model, reply.informative))
+            used = reply.usage
+            tokens = used.input_tokens + used.output_tokens
+            reuse.new[slot] = (key, KeptAnswer(redact(reply.text), used.model, reply.informative, tokens))
         return reply
 
     async def ask(self, call: Call, request: Request, on_text: OnText | None, model: Model | None) -> Reply:
@@ -224,11 +230,9 @@ class ModelCaller:
         return build_measured(debate, call.seen, ballots, vectors, usage)
 
 
-def may_reuse(debate: Debate, call: Call) -> bool:
-    """Not what is to be independent: ballots, judges beside the first, and those of a mirror."""
-    is_first = call.seat == FIRST_JUDGE and not debate.setup.mirror_of
-    is_independent = call.task == "ballot" or (seat_kind(call.seat) == "judges" and not is_first)
-    return not is_independent and call.model not in AWAITED
+def may_reuse(call: Call) -> bool:
+    """Not what decides: a verdict rests on answers of its own debate."""
+    return call.task not in ("ballot", "judgment", "closing") and call.model not in AWAITED
 
 
 async def read_reply(debate: Debate, call: Call, reply: Reply) -> Event:

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.stub import Stub
 from server.debate.analysis.debates import list_debate_judgments
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.facts.events import Answer, Usage
+from server.debate.facts.events import Answer, Balloted, Judged, RoundClosed, Usage
 from server.debate.views.state import build_usage, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.snapshots import DebateSnapshot
@@ -42,10 +42,16 @@ def judge(request: Request) -> str:
 
 
 async def hold(
-    manager: DebateManager, *, seed: int = 7, models: Sequence[str] = (), **options: Any
+    manager: DebateManager,
+    *,
+    seed: int = 7,
+    models: Sequence[str] = (),
+    shape: str = "second_opinion",
+    **options: Any,
 ) -> DebateSnapshot:
     fields: dict[str, Any] = {"models": list(models)} if models else {}
     options = {"cache": "reuse", "seed": seed, "judges": 2} | options
+    fields["format"] = shape
     return await run_debate(manager, question=QUESTION, options=options, **fields)
 
 
@@ -79,7 +85,7 @@ async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: P
         one = await hold(manager, ballots="rounds")
         two = await hold(other, ballots="rounds")
 
-    assert {request.seat for request in second.requests} == {"Proponent", "Opponent", "judge 2"}
+    assert {request.seat for request in second.requests} == {"Proponent", "Opponent", "judge 1", "judge 2"}
     assert {request.prompt.summary.task for request in second.requests} == {"ballot", "judgment"}
     sources = {entry.seq: entry.event for entry in one.entries}
     for slot, usage in list_usages(two).items():
@@ -89,13 +95,14 @@ async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: P
             assert isinstance(event, Answer)
             assert (source, (event.seat, event.round, event.slot_index)) == (one.id, slot)
             assert (usage.cost_usd, usage.attempts, usage.input_tokens) == ("0", 0, 0)
+            assert usage.reused_tokens == event.usage.input_tokens + event.usage.output_tokens > 0
     reused = sum(bool(usage.reused_from) for usage in list_usages(two).values())
     total = build_usage(two.debate)["total"]
     assert (total["reused"], total["calls"]) == (reused, len(second.requests))
     said, again = ({(turn.seat, turn.round): turn.text for turn in held.debate.turns} for held in (one, two))
     assert said == again  # those of one round arrive in any order
     assert sum(day.requests for day in two.days.values()) == len(second.requests)
-    told = f"Reused from other debates: {reused} answers. Votes among them are no independent voices."
+    told = f"Reused from other debates: {reused} answers. All votes are new."
     assert told in build_verdict(two.debate).cautions
 
 
@@ -150,7 +157,41 @@ async def test_a_server_elsewhere_under_the_same_name_is_asked(
             for _ in range(2):
                 held = await hold(manager, judges=1)
                 seats.append(list_asked(held))
-    assert [bool(found) for found in seats] == [True, False, True, False]
+    assert ["Opponent" in found for found in seats] == [True, False, True, False]
+
+
+DECIDING: dict[str, dict[str, Any]] = {
+    "one judge": {"judges": 1},
+    "three judges": {"judges": 3},
+    "a judge who reads once": {"judges": {"count": 1, "both_orders": False}},
+    "an audience": {"format": "oxford"},
+    "a vote of the debaters": {"phases": ["opening", "voting"]},
+    "votes of an audience between rounds": {
+        "phases": ["audience_vote", "opening", "audience_vote", "rebuttal"]
+    },
+    "private ballots": {"ballots": "rounds", "judges": 1},
+    "a moderator who settles": {"format": "settle"},
+    "a moderator beside judges": {"moderator": {"opens": True, "closes": True}, "judges": 1},
+    "a blind vote": {"baseline": True, "judges": 1},
+    "everything": {"format": "full"},
+}
+
+
+@pytest.mark.parametrize("name", DECIDING)
+async def test_whatever_decides_is_asked_anew(name: str, tmp_path: Path) -> None:
+    options = dict(DECIDING[name])
+    fields = {"shape": options.pop("format", "second_opinion"), "judges": None}
+    async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
+        one, two = [await hold(manager, **fields | options) for _ in range(2)]
+    deciding = [
+        entry.event for entry in two.entries if isinstance(entry.event, Judged | Balloted | RoundClosed)
+    ]
+    assert deciding
+    assert not any(event.usage.reused_from for event in deciding)
+    assert any(turn.usage.reused_from for turn in two.debate.turns)
+    assert build_verdict(two.debate).model_copy(update={"cautions": []}) == build_verdict(
+        one.debate
+    ).model_copy(update={"cautions": []})
 
 
 async def test_judges_of_mirrors_are_asked_each_time(tmp_path: Path) -> None:
@@ -168,7 +209,7 @@ async def test_judges_of_mirrors_are_asked_each_time(tmp_path: Path) -> None:
 async def test_a_debate_of_which_all_is_reused_says_so(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
         for _ in range(2):
-            held = await hold(manager, judges=1, ballots="none")
+            held = await hold(manager, judges=None, phases=["opening", "deliverable"], synthesizer=True)
     usage = sum_usage(held.debate.usage)
     assert cost_line(usage) == f"No calls, {usage.reused} reused."
 
@@ -181,7 +222,9 @@ async def test_models_with_faults_are_asked_each_time(tmp_path: Path) -> None:
         assert await manager.store.journal.measure_cache() == []
 
 
-async def test_what_is_reused_counts_neither_as_a_voice_nor_in_the_ledger(tmp_path: Path) -> None:
+async def test_voices_are_those_of_new_votes_and_the_ledger_learns_nothing_from_reused_turns(
+    tmp_path: Path,
+) -> None:
     models = {name: ScriptedModel(judge, name=name) for name in ("a/one", "b/two")}
     judges = {"models": ["a/one", "b/two"]}
     voices, judged = [], []
@@ -193,7 +236,7 @@ async def test_what_is_reused_counts_neither_as_a_voice_nor_in_the_ledger(tmp_pa
             held, _ = await manager.intervene(held.id, "outcome", outcome, actor="test")
             judged.append({judgment.judge for judgment in list_debate_judgments(held.debate)})
     assert judged == [{"a/one", "b/two"}, set()]
-    assert voices[0] > voices[1] == 1.0
+    assert voices[0] == voices[1] > 1
 
 
 async def test_answers_of_a_deleted_debate_are_gone(tmp_path: Path) -> None:

@@ -125,8 +125,8 @@ def list_debate_judgments(debate: Debate) -> list[Judgment]:
 
     [] where none was recorded, or turns were reused from another debate, whose talk would count again. A model that
     holds several seats counts once in each debate, by the first of them, and as a judge where it judged: its votes
-    repeat each other. Judgments of seats that several models answered for, of models that say nothing of a model, and
-    those reused from another debate, are left out.
+    repeat each other. Judgments of seats that several models answered for, and of models that say nothing of a model,
+    are left out.
     """
     if debate.outcome is None or any(turn.usage.reused_from for turn in debate.turns):
         return []
@@ -147,10 +147,7 @@ def list_own_blind_ballots(debate: Debate) -> list[Balloted]:
     return [
         ballot
         for ballot in debate.private_ballots
-        if ballot.wave == "blind"
-        and ballot.informative
-        and not ballot.usage.reused_from
-        and ballot.round > debate.setup.forked_at_round
+        if ballot.wave == "blind" and ballot.informative and ballot.round > debate.setup.forked_at_round
     ]
 
 
@@ -166,8 +163,7 @@ def list_panel_judgments(debate: Debate) -> dict[tuple[str, str], Judgment]:
         given = (judged for judged in list_judgments(debate) if judged.seat == seat)
         readings = sorted(given, key=lambda one: one.slot_index)
         models = {find_rated_model(debate, seat, judged.usage.model) for judged in readings}
-        is_reused = any(judged.usage.reused_from for judged in readings)
-        if len(models) != 1 or is_reused or not all(judged.informative for judged in readings):
+        if len(models) != 1 or not all(judged.informative for judged in readings):
             continue
         model, item = models.pop(), THIS_DEBATE if find_own_seat(seat) == seat else ITS_MIRROR
         if is_rated(model) and (item, model) not in found:

@@ -61,8 +61,8 @@ def count_samples(costs: Sequence[int | None], voters: int, budget: int) -> int:
 
 
 def count_usage(usages: Iterable[Usage | None]) -> int:
-    """Tokens read and written; an answer whose tokens were not counted is one."""
-    return sum(max(used.input_tokens + used.output_tokens, 1) for used in usages if used)
+    """Tokens read and written, also in another debate; an answer whose tokens were not counted is one."""
+    return sum(max(used.input_tokens + used.output_tokens + used.reused_tokens, 1) for used in usages if used)
 
 
 def count_debate_tokens(debate: Debate) -> int:

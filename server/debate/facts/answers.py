@@ -50,6 +50,7 @@ class Usage(Fact):
     """Of what was asked, as `hash_request` has it; "" where no model was."""
     reused_from: Annotated[str, Field(pattern="^([2-9a-hjkmnp-z]{12}#[0-9]{1,9})?$")] = ""
     """The entry of another debate that had the same answer: nobody was asked. "" for every other answer."""
+    reused_tokens: Count = 0  # read and written, that it took there
     reply_id: UsageName = ""  # the provider's name of the answer, if it gives one
 
 

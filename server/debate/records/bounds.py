@@ -124,6 +124,8 @@ def check_fact(fact: Fact) -> None:
                 check_fact(part)
     if isinstance(fact, Usage):
         check_usage(fact)
+    if isinstance(fact, events.Judged | events.Balloted | events.RoundClosed):
+        require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     if isinstance(fact, events.Failed):
         fewest, most = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
         require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most}")
@@ -149,12 +151,13 @@ def is_line(text: str) -> bool:
 
 
 def check_usage(usage: Usage) -> None:
-    for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens"):
+    for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens", "reused_tokens"):
         require(getattr(usage, name) <= MAX_TOKENS, f"usage.{name}: no answer has so many tokens")
     require(usage.milliseconds <= MAX_MILLISECONDS, "usage.milliseconds: no answer takes so long")
     is_kept = usage.cost_usd == "0" and not usage.input_tokens + usage.output_tokens  # of an earlier request
     fewest = 0 if is_kept else 1
     require(fewest <= usage.attempts <= MAX_ATTEMPTS, f"usage.attempts: from {fewest} to {MAX_ATTEMPTS}")
+    require(bool(usage.reused_from) or not usage.reused_tokens, "usage.reused_tokens: it was not reused")
     is_part = not usage.sent_tokens or usage.sent_tokens > usage.input_tokens
     require(is_part, "usage.sent_tokens: there were more than were read")
     cost = Decimal(usage.cost_usd or 0)

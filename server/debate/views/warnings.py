@@ -117,9 +117,9 @@ def describe_recalled(setup: Opened) -> list[str]:
 
 
 def describe_reused(debate: Debate) -> list[str]:
-    """How many answers are those of other debates, which say nothing new."""
+    """How many answers are those of other debates."""
     reused = sum(bool(usage.reused_from) for usage in debate.usage)
-    told = f"Reused from other debates: {format_count(reused, 'answer')}. Votes among them are no independent voices."
+    told = f"Reused from other debates: {format_count(reused, 'answer')}. All votes are new."
     return [told] if reused else []
 
 

@@ -39,7 +39,6 @@ class Seat:
     weight: Fraction = Fraction(1)  # 1: of a judge whose record is not known
     is_proven: bool = False  # its record allows it to decide alone
     family: str = ""  # who trained the model; "" where its name tells
-    is_reused: bool = False  # its vote is that of another debate, and no voice of this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def count_votes(
         support,
         voted - support,
         probability,
-        float(count_own_voices(supporters)),
+        float(count_voices(supporters)),
     )
     is_likely = probability >= LEANING_PROBABILITY if threshold is None else support >= threshold
     if not (is_likely and voted > Fraction(1, 2) and any(seat.margin >= 1 for seat in supporters)):
@@ -123,11 +122,6 @@ def compute_strength(supporters: Sequence[Seat]) -> Fraction:
         strength += UNKNOWN_WEIGHT * seat.weight * (voices - before)
         before = voices
     return strength
-
-
-def count_own_voices(seats: Sequence[Seat]) -> Fraction:
-    """The independent voices of this debate: without votes that were reused."""
-    return count_voices([seat for seat in seats if not seat.is_reused])
 
 
 def count_voices(seats: Sequence[Seat]) -> Fraction:

@@ -14,7 +14,7 @@ from server.debate.facts.events import Balloted, Judged
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model
-from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_own_voices, count_votes
+from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import (
     SYNTHESIS,
@@ -95,15 +95,9 @@ def list_seats(debate: Debate, votes: Sequence[Vote]) -> list[Seat]:
             debate.weights.get(find_own_seat(vote.judge), Fraction(1))
             * find_learnt_weight(debate, vote.judge),
             is_proven=is_proven(debate, vote.judge),
-            is_reused=is_reused(debate, vote.judge),
         )
         for vote in votes
     ]
-
-
-def is_reused(debate: Debate, voter: str) -> bool:
-    """Whether a reading of a judge is the answer of another debate. Ballots, and readings of mirrors, never are."""
-    return any(judged.usage.reused_from for judged in debate.judgments if judged.seat == voter)
 
 
 def find_learnt_weight(debate: Debate, voter: str) -> Fraction:
@@ -225,7 +219,7 @@ def build_winners_count(
         ahead=winner,
         support=support / asked,
         against=(given - support) / asked,
-        voices=float(count_own_voices(supporters)),
+        voices=float(count_voices(supporters)),
     )
 
 

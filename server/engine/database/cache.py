@@ -71,11 +71,12 @@ class DatabaseCache:
 
 
 class KeptAnswer(NamedTuple):
-    """`source`: the debate and the entry that it is from, "k3x9w2m4p7qr#17"."""
+    """`tokens`: read and written. `source`: the debate and the entry that it is from, "k3x9w2m4p7qr#17"."""
 
     text: str
     model: str
     informative: bool
+    tokens: int
     source: str = ""
 
 

@@ -190,7 +190,6 @@ def test_blind_ballots_that_say_nothing_or_were_made_elsewhere_teach_nothing() -
 
     assert learn() == models
     assert learn(informative=False) == []
-    assert learn(usage=settled.ballots[0].usage.model_copy(update={"reused_from": "abc#1"})) == []
     assert learn(wave="final") == []
     spoken = settled.turns[0]
     copied = spoken.model_copy(update={"usage": spoken.usage.model_copy(update={"reused_from": "abc#1"})})

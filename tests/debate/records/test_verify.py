@@ -44,6 +44,17 @@ def test_the_golden_journals_follow() -> None:
         assert verify_bodies(bodies).version == len(bodies)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"), [("oxford", "balloted"), ("settle", "round_closed"), ("verdict", "judged")]
+)
+def test_an_answer_that_decides_is_not_of_another_debate(name: str, kind: str) -> None:
+    bodies = play_records()[name]
+    deciding = next(body for body in bodies if body["kind"] == kind)
+    assert "what decides is not reused" in refusal(
+        lambda _: deciding["usage"].update(reused_from="k3x9w2m4p7qr#17"), bodies
+    )
+
+
 @pytest.mark.parametrize("named", ["q7q7q7q7q7q7", "k3x9w2m4p7qr"])
 def test_a_debate_leaves_out_only_what_it_recalls_and_only_once(named: str) -> None:
     bodies = play_records()["recalled"]
@@ -152,6 +163,8 @@ def test_a_fork_has_the_rounds_that_it_says_it_took_over() -> None:
         ({"cost_usd": "9" * 300}, "cost_usd: one clean line"),
         ({"sent_tokens": 5}, "usage.sent_tokens: there were more than were read"),
         ({"sent_tokens": 5000}, "it was read in part"),
+        ({"reused_from": "k3x9w2m4p7qr#17"}, "usage.reused_from: what decides is not reused"),
+        ({"reused_tokens": 5}, "usage.reused_tokens: it was not reused"),
         ({"model": "caller"}, "no seat of the caller's"),
         ({"model": "a\nb"}, "its values are not as they are written"),
     ],
