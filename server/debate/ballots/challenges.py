@@ -183,8 +183,12 @@ def build_signals(debate: Debate) -> list[SignalRow]:
     ]
 
 
-def list_signal_lines(rows: Sequence[SignalRow]) -> list[str]:
-    """A line for each signal that was computed, and one for the others by the reason why they were not."""
+def describe_signs(rows: Sequence[SignalRow], alerts: Sequence[str]) -> tuple[str, list[str]]:
+    """(a title; the alerts, a line for each signal that was computed, and one for the others by the reason why not)."""
+    raised = ", ".join(row.name for row in rows if row.raised)
+    title = ": ".join(
+        filter(None, ["Signs of hollow agreement", raised or ("" if alerts else "none raised")])
+    )
     lines = [
         f"{row.name}: {row.value}{' raised' if row.raised else ''} (from {row.threshold} on): {row.counts}"
         for row in rows
@@ -193,7 +197,7 @@ def list_signal_lines(rows: Sequence[SignalRow]) -> list[str]:
     for reason in dict.fromkeys(row.counts for row in rows if not row.value):
         names = ", ".join(f"{row.name} ({row.threshold})" for row in rows if row.counts == reason)
         lines.append(f"{names}: {reason}")
-    return lines
+    return title, [*alerts, *lines]
 
 
 def describe_alert(alert: Alerted) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from server.debate.arguments.extraction import describe_extraction
 from server.debate.arguments.points import format_id, split_turn
-from server.debate.ballots.challenges import list_signal_lines
+from server.debate.ballots.challenges import describe_signs
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
@@ -258,8 +258,7 @@ def format_details(found: Report) -> str:
     )
     parts += section("Mirror (stances swapped)", list_mirror_lines(found))
     parts += section("The same tokens on a blind vote", filter(None, [found.baseline]))
-    raised = ", ".join(row.name for row in found.signals if row.raised) or "none raised"
-    parts += section(f"Signs of hollow agreement: {raised}", list_signal_lines(found.signals))
+    parts += section(*describe_signs(found.signals, found.alerts))
     parts += section("Rhetoric", found.rhetoric)
     parts += section("Dissent", map(quote_dissent, found.dissent))
     parts += section("What it hangs on", map(close_quotation, found.claims.hangs_on))

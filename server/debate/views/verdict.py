@@ -14,7 +14,7 @@ from server.debate.analysis.confidence import (
     vote_line,
 )
 from server.debate.analysis.mirrors import MirrorReport, build_mirror_report
-from server.debate.ballots.challenges import SignalRow, build_signals
+from server.debate.ballots.challenges import SignalRow, build_signals, describe_alert
 from server.debate.ballots.report import Beliefs, build_beliefs
 from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
@@ -86,6 +86,7 @@ class Verdict(BaseModel):
     mirror: MirrorReport = MirrorReport()
     baseline: Annotated[str, Field(description="A blind vote for as many tokens")] = ""
     signals: Annotated[list[SignalRow], Field(description="Of hollow agreement; they move no figure")] = []
+    alerts: Annotated[list[str], Field(description="Of it, by round, and what challenges did")] = []
     rhetoric: Annotated[list[str], Field(description="As alleged by the observer")] = []
     dissent: list[str] = []
     claims: Claims = Claims()
@@ -207,21 +208,9 @@ def build_verdict(debate: Debate) -> Verdict:
     """The verdict with dissent and warnings; empty as long as there is none."""
     found = name_debate(debate).verdict
     result, problem = find_deliverable(debate)
-    cautions = [*find_verdict_caps(debate), *find_verdict_warnings(debate)] if found or result else []
-    is_public = is_visible(debate, "debaters")
-    beliefs = build_beliefs(debate) if is_public and (found or result) else Beliefs()
-    rhetoric = list_rhetoric_lines(debate) if shows_marks(debate) and (found or result) else []
+    about_talk = build_talk_findings(debate) if found or result or problem else {}
     if found is None:
-        headline = build_headline(debate) if result or problem else ""
-        return Verdict(
-            headline=headline,
-            rhetoric=rhetoric,
-            beliefs=beliefs,
-            claims=build_claims(debate) if is_public and (result or problem) else Claims(),
-            cautions=cautions,
-            deliverable=result,
-            deliverable_problem=problem,
-        )
+        return Verdict(**about_talk, deliverable=result, deliverable_problem=problem)
     ahead, panel, confidence = count_support(debate, found.votes)
     ballots = []
     if debate.last_ballots:
@@ -229,7 +218,7 @@ def build_verdict(debate: Debate) -> Verdict:
         ballots = [f"{stance}: {format_count(n, 'vote')}" for stance, n in tally.pop("votes").items()]
         ballots += [f"{word}: {count}" for word, count in tally.items() if count]
     return Verdict(
-        headline=build_headline(debate),
+        **about_talk,
         outcome=found.outcome,
         winner=found.winner,
         winner_stance=winner_stance(debate),
@@ -241,17 +230,29 @@ def build_verdict(debate: Debate) -> Verdict:
         reasoning=found.reasoning,
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
-        beliefs=beliefs,
         mirror=build_mirror_report(debate),
-        baseline=describe_baseline(debate) if is_public else "",
-        signals=build_signals(debate) if is_visible(debate, "debaters") else [],
-        rhetoric=rhetoric,
+        baseline=describe_baseline(debate) if is_visible(debate, "debaters") else "",
         dissent=list_dissent(debate, found),
-        claims=build_claims(debate) if is_public else Claims(),
-        cautions=cautions,
         deliverable=result,
         deliverable_problem=problem,
     )
+
+
+def build_talk_findings(debate: Debate) -> dict[str, Any]:
+    """The fields of a verdict that say what the talk was worth, judged or not."""
+    fields: dict[str, Any] = {"headline": build_headline(debate)}
+    if is_visible(debate, "debaters"):
+        fields["claims"] = build_claims(debate)
+    if not (debate.verdict or debate.deliverable):
+        return fields
+    fields["cautions"] = [*find_verdict_caps(debate), *find_verdict_warnings(debate)]
+    if shows_marks(debate):
+        fields["rhetoric"] = list_rhetoric_lines(debate)
+    if is_visible(debate, "debaters"):
+        fields["beliefs"] = build_beliefs(debate)
+        fields["signals"] = build_signals(debate)
+        fields["alerts"] = [describe_alert(alert) for alert in debate.alerts]
+    return fields
 
 
 @once

@@ -11,7 +11,8 @@ from server.debate.facts.interventions import Challenged, RoundsExtended
 from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.views.events import event_names
-from server.debate.views.markdown import render_transcript
+from server.debate.views.markdown import format_report, render_transcript
+from server.debate.views.verdict import build_report
 from tests.support import simulation
 from tests.support.hollow_debates import FLIPPED, hold, own_choices
 
@@ -191,6 +192,48 @@ class TestChallenges:
         index = next(i for i, event in enumerate(calm.events) if isinstance(event, Alerted))
         with pytest.raises(IllegalEvent, match="does not follow"):
             apply(replay(calm.events[:index]), calm.events[index].model_copy(update={"challenged": True}))
+
+
+class TestVerdicts:
+    """What a reader of the verdict alone is told of alerts."""
+
+    def test_it_says_what_was_found_in_each_round_and_what_the_challenge_did(self) -> None:
+        found = build_report(hold(FLIPPED, max_rounds=2).play().debate)
+        first, second = found.alerts
+        assert first == (
+            "Agreement may be hollow after round 1: quick unanimity, shallow reasoning, gap, unexplained flips, "
+            "nothing new. The next round has a challenge to answer."
+        )
+        assert second.startswith("Agreement may be hollow after round 2: quick unanimity")
+        assert second.endswith(
+            "After the challenge of round 2 voters moved by 0.0000 at most, 0 of 3 chose otherwise than before, and 0 "
+            "name a new point."
+        )
+        assert all(f"- {alert}" in format_report(found) for alert in found.alerts)
+
+    def test_a_pattern_that_no_signal_shows_is_told(self) -> None:
+        again = {("Ada", 2): "[1] As [repeats B 1.1].", ("Bob", 2): "[1] As [repeats A 1.1]."}
+        found = build_report(hold(own_choices(), again).play().debate)
+        assert not any(row.raised for row in found.signals)
+        assert found.alerts == ["Agreement may be hollow after round 2: echo chamber, groupthink."]
+        assert "none raised" not in format_report(found)
+
+    def test_without_an_alert_it_says_that_none_is_raised(self) -> None:
+        found = build_report(hold(own_choices(), options={"stop": "off"}).play().debate)
+        assert found.alerts == []
+        assert "**Signs of hollow agreement: none raised**" in format_report(found)
+
+    def test_a_result_that_nobody_judged_has_them_too(self) -> None:
+        options = {"moderator": None, "synthesizer": True}
+        at = hold(FLIPPED, format="round_robin", options=options).play()
+        assert at.debate.verdict is None
+        found = build_report(at.debate)
+        assert [row.name for row in found.signals if row.raised] == [
+            "gap",
+            "unexplained_flips",
+            "nothing_new",
+        ]
+        assert len(found.alerts) == 2
 
 
 @pytest.mark.requirement("D21")

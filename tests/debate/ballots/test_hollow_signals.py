@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from server.debate.analysis.confidence import build_confidence
-from server.debate.ballots.challenges import SIGNAL_WORDS, build_signals, list_signal_lines
+from server.debate.ballots.challenges import SIGNAL_WORDS, build_signals, describe_signs
 from server.debate.ballots.hollow import (
     COUNTED,
     THRESHOLDS,
@@ -213,7 +213,7 @@ def test_each_signal_is_a_row_with_its_threshold_and_counts() -> None:
     assert gap.keys() == {"name", "raised", "value", "threshold", "counts"}
     assert (gap["raised"], gap["threshold"]) == (True, "0.3000")
     assert gap["counts"] == "2 of 3 debaters who choose otherwise in private"
-    lines = list_signal_lines(rows)
+    _, lines = describe_signs(rows, [])
     assert lines[0].startswith("gap: ")
     assert any(line.endswith("not computed: nothing to count") for line in lines)
     assert "**Signs of hollow agreement: gap" in render_verdict(at.debate)
