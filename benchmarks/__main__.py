@@ -11,7 +11,7 @@ Usage: python -m benchmarks [ROW ...]
        python -m benchmarks convergence [MODEL]
        python -m benchmarks rhetoric MODEL
        python -m benchmarks hollow [DEBATES]
-       python -m benchmarks recall
+       python -m benchmarks recall [MODEL]
        python -m benchmarks team [DRAWS [RUNS]]
        python -m benchmarks quotes DEBATES.jsonl.gz
        python -m benchmarks pages DEBATES.jsonl.gz FOLDER [ID ...]
@@ -31,6 +31,7 @@ COMMANDS = {
     "arms": "arms.coverage",
     "convergence": "recorded.similarity",
     "team": "recorded.teams.tables",
+    "recall": "stored.recall",
     **{
         name: f"recorded.{name}"
         for name in (
@@ -40,7 +41,6 @@ COMMANDS = {
             "mirrors",
             "pages",
             "quotes",
-            "recall",
             "rhetoric",
             "stopping",
         )

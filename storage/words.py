@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from storage.similarity import MAX_COMPARED_LENGTH, MAX_COMPARED_WORDS
+from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_COMPARED_WORDS
 from storage.summaries import remove_marks
 
 MAX_QUERY_LENGTH = 4_000  # characters
@@ -42,9 +42,9 @@ class Tokenizer:
         return self.split(remove_marks(query[:MAX_QUERY_LENGTH]))[:MAX_QUERY_WORDS]
 
     def split_compared(self, text: str) -> list[str]:
-        """The words of a text that is compared with streams, each once."""
+        """The words by which a text is compared, or of long ones their beginnings, each once."""
         words = self.split(remove_marks(text[:MAX_COMPARED_LENGTH]))
-        return list(dict.fromkeys(words))[:MAX_COMPARED_WORDS]
+        return list(dict.fromkeys(word[:BEGINNING] for word in words))[:MAX_COMPARED_WORDS]
 
     def close(self) -> None:
         if self._db:

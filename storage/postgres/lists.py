@@ -8,7 +8,7 @@ from storage.contract.similarity import SimilarStream
 from storage.contract.streams import StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.connections.pool import Database
-from storage.similarity import MAX_SHARING, SharedWords
+from storage.similarity import BEGINNING, MAX_SHARING, SharedWords
 from storage.summaries import (
     LAST_CHARACTER,
     find_upper_bound,
@@ -49,11 +49,13 @@ select stream, null, entry from journal where seq = 0 and stream = any($1::text[
 
 # As many of one word as of any other, so that common ones do not take all the time.
 SELECT_SHARING = f"""
-select given.place - 1, sharing.number from unnest($1::text[]) with ordinality as given (word, place)
+select given.place - 1, sharing.number
+from unnest($1::text[], $2::text[]) with ordinality as given (first, last, place)
 cross join lateral (
-    select stream.number from word join word as mark on mark.number = word.number and mark.word = $2
+    select distinct stream.number
+    from word join word as mark on mark.number = word.number and mark.word = $3
         join stream on stream.number = word.number
-    where word.word = given.word{{own}}
+    where word.word between given.first and given.last{{own}}
     order by stream.number desc limit {MAX_SHARING}
 ) as sharing
 """
@@ -102,8 +104,8 @@ class PostgresLists:
         words = self._tokenizer.split_compared(text)
         if not words:
             return []
-        cut = [cut_word(word) for word in words]
-        found = await self._db.fetch(*narrow(owner, SELECT_SHARING, cut, mark_status(status)))
+        last = [word + LAST_CHARACTER if len(word) == BEGINNING else word for word in words]
+        found = await self._db.fetch(*narrow(owner, SELECT_SHARING, words, last, mark_status(status)))
         [(total,)] = await self._db.fetch(*narrow(owner, COUNT_STATUS, status))
         shared = SharedWords.weigh(words, found, total)
         rows = await self._db.fetch(*narrow(owner, SELECT_NUMBERED, shared.choose()))

@@ -7,7 +7,7 @@ from typing import Any
 from storage.chain import parse_owners
 from storage.contract.similarity import SimilarStream
 from storage.contract.streams import StreamListing
-from storage.similarity import MAX_SHARING, SharedWords
+from storage.similarity import BEGINNING, MAX_SHARING, SharedWords
 from storage.sqlite.connections.database import Database
 from storage.summaries import (
     LAST_CHARACTER,
@@ -112,7 +112,7 @@ class SqliteLists:
         if not words:
             return []
         wanted, unwanted = list_marks(status, owner, is_final=True)
-        matches = [build_whole_match([word, *wanted], unwanted) for word in words]
+        matches = [build_compared_match(word, wanted, unwanted) for word in words]
         parts = [SELECT_SHARING.format(place=place) for place in range(len(words))]
         found = await reader.fetch_all(" union all ".join(parts), *matches)
         [(total,)] = await reader.fetch_all(*narrow(owner, COUNT_STATUS, status))
@@ -155,9 +155,10 @@ def build_match(words: Sequence[str], wanted: Sequence[str], unwanted: Sequence[
     return " NOT ".join([match, *(join_words([mark]) for mark in unwanted)])
 
 
-def build_whole_match(words: Sequence[str], unwanted: Sequence[str]) -> str:
-    """As `build_match`, for streams with all of these words as they are."""
-    return " NOT ".join([f"({join_words(words)})", *(join_words([mark]) for mark in unwanted)])
+def build_compared_match(word: str, wanted: Sequence[str], unwanted: Sequence[str]) -> str:
+    """As `build_match`, for streams with a word of `Tokenizer.split_compared`."""
+    match = join_words([*wanted, word]) + ("*" if len(word) == BEGINNING else "")
+    return " NOT ".join([f"({match})", *(join_words([mark]) for mark in unwanted)])
 
 
 def join_words(words: Sequence[str]) -> str:

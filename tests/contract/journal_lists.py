@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
 from storage.contract.streams import StreamListing, StreamSummary
+from storage.similarity import MAX_COMPARED_WORDS
 from tests.contract.journal_helpers import AT, LATER, append_entries, create_stream, find_streams, get_listing
 
 READ_ONLY_FUZZ_SETTINGS = settings(
@@ -222,6 +223,26 @@ class SimilarityContract:
         assert await find_similar(journal, "a queue") == ["titled", "told"]
         assert await find_similar(journal, "queue") == ["titled", "told"]
 
+    async def test_inflected_words_count_as_one(self, journal: Journal) -> None:
+        await conclude(journal, "inflected", "Rewriting the billed services?", "Überprüfungen")
+        await conclude(journal, "both", "Rewrite or rewritten?")
+        await conclude(journal, "neither", "Which re-write?", "rewar ewrite")
+        assert await find_similar(journal, "We rewrite it") == ["both", "inflected"]
+        assert await find_similar(journal, "überprüfen") == ["inflected"]
+        assert await find_similar(journal, "bill") == []
+
+        (one,) = await journal.find_similar("Rewrites rewrite a service", status="concluded", limit=1)
+        (same,) = await journal.find_similar("Rewrite a service", status="concluded", limit=1)
+        assert (one.listing.stream, one.share) == ("inflected", same.share)
+
+    async def test_a_long_title_is_not_similar_to_everything(self, journal: Journal) -> None:
+        many = " ".join(f"n{n}" for n in range(MAX_COMPARED_WORDS))
+        await conclude(journal, "long", f"{many} queue")
+        await conclude(journal, "short", "Which queue?")
+        await conclude(journal, "other", "Who pays?")
+        assert await find_similar(journal, "queue") == ["short", "long"]
+        assert await find_similar(journal, f"{many} queue") == ["long"]
+
     async def test_of_two_that_share_as_much_the_newer_one_comes_first(self, journal: Journal) -> None:
         for stream in ("a", "c", "b"):
             await conclude(journal, stream, "Which queue?")
@@ -235,7 +256,7 @@ class SimilarityContract:
         await conclude(journal, "s", "queue")
         assert await find_similar(journal, "queue") == ["s"]
 
-    @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "queue" * 2_000])
+    @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "no" * 2_000])
     async def test_a_text_may_be_similar_to_nothing(self, journal: Journal, text: str) -> None:
         await conclude(journal, "s", "Which queue?")
         assert await find_similar(journal, text) == []

@@ -7,11 +7,12 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, Memory
-from server.engine.database.memory import recall
+from server.engine.database.memory import rank, recall
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
+from tests.contract.journal_lists import conclude
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.simulation import render_finding
 
@@ -39,6 +40,40 @@ async def test_debates_on_related_questions_are_recalled_with_their_source(tmp_p
         assert (one.question, one.outcome, found.is_dry_run) == (BILLING, verdict.outcome, False)
         assert one.finding
         assert await recall_ids(manager, "Which colour has the moon?") == []
+
+
+CONCLUDED = (
+    "Should we rewrite the billing service in Rust?",
+    "Is it right to move from Kafka to a simpler queue this year?",
+    "Do we raise the price of the basic plan?",
+    "Should the city close its centre to cars?",
+    "Is a basic income for everybody affordable?",
+    "Does a dog from the shelter suit our family?",
+    "Should we store the logs for a year?",
+    "Which licence do we give to customers?",
+)
+UNRELATED = (
+    "Should our choir sing Bach at Easter?",
+    "Is the new goalkeeper better than the old one?",
+    "Do we paint the kitchen green?",
+    "Is it too late to prune the roses?",
+    "Should I wear a tie at the wedding?",
+    "Do we serve the cake before the speeches?",
+    "Which planet is worth a probe?",
+    "Is a sonnet the right form for a toast?",
+)
+
+
+@pytest.mark.parametrize("count", [1, 3, len(CONCLUDED)])
+async def test_a_question_on_another_matter_is_not_related(tmp_path: Path, count: int) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        for n, question in enumerate(CONCLUDED[:count]):
+            await conclude(manager.store.journal, f"s{n}", question)
+        for question in UNRELATED:
+            assert (await rank(manager.store, question, with_dry_runs=False)).listings == []
+        inflected = "Are rewritten billing services better?"
+        (found,) = (await rank(manager.store, inflected, with_dry_runs=False)).listings
+        assert found.stream == "s0"
 
 
 async def test_what_has_no_verdict_is_not_recalled(tmp_path: Path) -> None:

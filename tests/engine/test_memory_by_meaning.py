@@ -1,5 +1,6 @@
 """Earlier debates by the meaning of their questions, and vectors that are kept."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,24 +11,39 @@ import pytest
 from server.debate.facts.answers import build_embedding_key
 from server.debate.facts.events import Usage
 from server.engine.database.cache import DatabaseCache
-from server.engine.database.memory import choose_close, recall
+from server.engine.database.memory import FAR_APART, NEWEST, choose_close, recall
+from server.engine.database.store import DebateStore
 from server.models.embeddings import CachedEmbedder, Embeddings, Vector
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel
 from storage.contract.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
+from tests.contract.journal_lists import conclude
 from tests.support.engines import open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18", "D22")]
 
 BILLING = "Should we rewrite the billing service in Rust?"
 SAME = "Abrechnung neu schreiben: ja oder nein?"
+BILLING_IN_SHORT = "Billing in Rust?"
 PARTY = "Where do we hold the summer party?"
-VECTORS: dict[str, Vector] = {BILLING: (1.0, 0.1), SAME: (1.0, 0.0), PARTY: (0.0, 1.0)}
+VECTORS: dict[str, Vector] = {
+    BILLING: (1.0, 0.1),
+    SAME: (1.0, 0.0),
+    PARTY: (0.0, 1.0),
+    f"{BILLING}!": (1.0, 0.0),
+    BILLING_IN_SHORT: (1.0, 0.8),
+}
+OTHER: Vector = (-0.3, 1.0)
 
 
 async def embed_planted(texts: Sequence[str]) -> tuple[list[Vector], Usage]:
-    return [VECTORS[text] for text in texts], Usage(model="planted", input_tokens=len(texts), cost_usd="0.01")
+    vectors = [VECTORS.get(text, OTHER) for text in texts]
+    return vectors, Usage(model="planted", input_tokens=len(texts), cost_usd="0.01")
+
+
+async def recall_ids(store: DebateStore, question: str) -> list[str]:
+    return [one.recalled.debate_id for one in await recall(store, question, limit=5)]
 
 
 async def embed_nothing(_: Sequence[str]) -> None:
@@ -55,11 +71,47 @@ async def test_a_question_in_other_words_is_found_by_its_meaning(tmp_path: Path)
         assert [one.recalled.debate_id for one in await recall(store, SAME, limit=5)] == [asked.id]
 
 
-def test_among_many_only_what_stands_out_is_close() -> None:
-    alike = [(1.0, 0.5 + n / 1000) for n in range(30)]
-    assert choose_close((1.0, 0.0), [*alike, (1.0, 0.01)]) == [30]
-    assert len(choose_close((1.0, 0.0), alike[:5])) == 5
-    assert choose_close((1.0, 0.0), [(0.0, 1.0)]) == []
+async def test_where_meaning_can_be_told_shared_words_alone_relate_nothing(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        store, other = manager.store, f"{PARTY} In Rust, at the billing service?"
+        await run_debate(manager, question=other)
+        assert [one.recalled.question for one in await recall(store, BILLING, limit=5)] == [other]
+        store.embed = embed_planted
+        assert await recall(store, BILLING, limit=5) == []
+
+
+async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        store = manager.store
+        store.embed = embed_planted
+        billing = await run_debate(manager, question=BILLING)
+        await conclude(store.journal, "last", PARTY)
+        assert await recall_ids(store, SAME) == [billing.id]
+        for n in range(NEWEST):
+            await conclude(store.journal, f"s{n}", PARTY)
+        assert await recall_ids(store, SAME) == []
+        assert await recall_ids(store, f"{BILLING}!") == [billing.id]
+
+
+async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        store = manager.store
+        store.embed = embed_planted
+        for n in range(NEWEST - 1):
+            await conclude(store.journal, f"s{n}", BILLING_IN_SHORT)
+        asked = await run_debate(manager, question=BILLING_IN_SHORT)
+        assert await recall_ids(store, SAME) == [asked.id]
+
+
+def test_a_model_that_puts_everything_close_together_relates_no_more() -> None:
+    chance = random.Random(3)  # noqa: S311
+    asked, *others = [[chance.gauss(0, 1) for _ in range(48)] for _ in range(31)]
+    near = [0.8 * one + 0.6 * other for one, other in zip(asked, others[0], strict=True)]
+    for shift in (0.0, 1.0, 4.0):
+        vector, *compared = [[value + shift for value in row] for row in (asked, *others, near)]
+        assert choose_close(vector, compared) == [30]
+        assert choose_close(vector, compared[:-1]) == []
+    assert choose_close([1.0, 0.0], [[1.0, 0.0], [1.0, 1e-6]]) == []
 
 
 async def test_each_text_is_embedded_once_for_all_debates_and_processes(tmp_path: Path) -> None:
@@ -72,7 +124,8 @@ async def test_each_text_is_embedded_once_for_all_debates_and_processes(tmp_path
             assert memory
             assert len(memory.ids) >= 1
             words.append(memory.usage.input_tokens if memory.usage else 0)
-    assert words == [8, 9]
+    far_apart = sum(len(text.split()) for text in FAR_APART)
+    assert words == [8 + far_apart, 9]
 
 
 @dataclass

@@ -1,11 +1,11 @@
 """What earlier debates concluded on related questions.
 
-Related are those that share rarer words with the question (`Similarity.find_similar`) and, where there is an embedding
-model, those whose questions it embeds close to it. Both rankings are joined by reciprocal ranks (Cormack et al., 2009).
+Related are those whose questions an embedding model puts close to the question; where there is no such model, or it
+gives no answer, those that share rarer words with it (`Similarity.find_similar`). Where meaning can be told, it decides
+alone, since words also find what only looks related: they propose older debates than the newest.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from server.engine.database.snapshots import DebateSnapshot
     from server.engine.database.store import DebateStore
 
-MIN_SHARE = 0.2
-"""Of the weight of a question's words, what a related debate has at least."""
+MIN_SHARE = 0.35
+"""Of the weight of a question's words, what a related debate has at least: a twentieth more than where the first of the
+unrelated questions of `benchmarks recall` finds something."""
 
-CANDIDATES = 30
+CANDIDATES = 60
 """Debates that are looked at, most similar first."""
 
 USERS_AT_ONCE = 100
@@ -55,28 +56,54 @@ ROOM_SHARES = {"question": 4, "position": 8, "dissent": 6, "settled": 6}
 WRONG = "The finding turned out wrong."
 
 
-MEANT = 300
-"""The newest debates that are compared by meaning. Their vectors are kept, so that each is asked for once."""
+NEWEST = 300
+"""Debates that are compared by meaning, beside those that words propose. Their vectors are kept, so that each question
+is embedded once."""
 
-MIN_COSINE, MIN_DEVIATIONS, FEW = 0.45, 2.0, 20
-"""How close a related question is, at least: so much, and so many standard deviations above the mean of all where they
-are no fewer than `FEW`, since some models embed everything close to everything."""
+MIN_CLOSENESS = 0.45
+"""How close a related question is at least, from 0 for the mean of all questions to 1 for the same one.
+
+A cosine alone says little: unrelated questions have one of 0.1 with some models, and of 0.8 with others. This is the
+least twentieth at which no unrelated question of `benchmarks recall` finds anything, with either of two models."""
+
+MOST_ALIKE = 0.99
+"""Mean cosine from which on a model tells nothing apart."""
+
+FAR_APART = (
+    "Should the orchestra play Mozart or Mahler at the gala?",
+    "Do we plant potatoes or barley in the lower field?",
+    "Is the goalkeeper's contract worth another season?",
+    "Should tourists pay to enter the cathedral?",
+    "Which vaccine schedule suits premature babies?",
+    "Do we refinance the mortgage this spring?",
+    "Should the parser reject trailing commas?",
+    "Is a submarine cable safer than a satellite link?",
+    "Ought judges to be elected by the people?",
+    "Do dolphins recognise themselves in mirrors?",
+    "Should the company sell its shares in the shipyard?",
+    "Is the second law of thermodynamics statistical?",
+    "Do we serve fish at the wedding?",
+    "Should the army buy more helicopters?",
+    "Which translation of the Odyssey do we read in class?",
+    "Is this painting a forgery?",
+)
+"""Questions that have nothing to do with each other, for the mean while there are few debates.
+
+Their mean alone does not do: a model for English puts all questions of another language close to each other, and far
+from these."""
 
 MAX_EMBEDDED_LENGTH = 2_000  # characters of a question
-
-RANK_OFFSET = 60
-"""Of reciprocal ranks: how little it counts who is first in one of two rankings."""
 
 Vectors = Sequence[Sequence[float]]
 Embed = Callable[[Sequence[str]], Awaitable[tuple[Vectors, Usage] | None]]
 """The vectors of texts, and what they took; None where they cannot be had."""
 
 
-class Meaning(NamedTuple):
-    """Debates by the meaning of their questions, closest first, and what that took."""
+class Ranking(NamedTuple):
+    """Debates on related questions, most similar first, and what it took to embed them: None where nothing was."""
 
     listings: list[StreamListing]
-    usage: Usage | None
+    usage: Usage | None = None
 
 
 class Related(NamedTuple):
@@ -94,87 +121,88 @@ async def add_memory(setup: Opened, store: "DebateStore") -> Opened:
     if setup.memory is None or setup.forked_from or setup.mirror_of:
         return setup
     is_dry_run = has_made_up(find_models(setup))
-    meaning = await rank_by_meaning(store, setup.question)
-    found = await recall(
-        store, setup.question, limit=setup.memory.most, with_dry_runs=is_dry_run, meaning=meaning
-    )
+    ranking = await rank(store, setup.question, with_dry_runs=is_dry_run)
+    found = await choose(store, ranking.listings, setup.memory.most)
     recalled = tuple(one.recalled for one in found)
-    memory = setup.memory.model_copy(update={"recalled": recalled, "usage": meaning.usage})
+    memory = setup.memory.model_copy(update={"recalled": recalled, "usage": ranking.usage})
     setup = setup.model_copy(update={"memory": memory})
     return setup.model_copy(update={"labels": label_debaters(setup, setup.debaters)})
 
 
 async def recall(
-    store: "DebateStore",
-    question: str,
-    *,
-    limit: int,
-    with_dry_runs: bool = False,
-    meaning: Meaning | None = None,
+    store: "DebateStore", question: str, *, limit: int, with_dry_runs: bool = False
 ) -> list[Related]:
     """What at most so many debates of the store's owner concluded on related questions, most similar first.
 
     Left out are debates without a verdict, mirrors, all of a family of forks but the one that is most similar, those
     that were taken back and, unless asked for, dry runs. Raises StorageUnavailableError.
     """
+    ranking = await rank(store, question, with_dry_runs=with_dry_runs)
+    return await choose(store, ranking.listings, limit)
+
+
+async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> Ranking:
+    """The debates that may be recalled, by their meaning or, where that cannot be told, by their words."""
     with translate_storage_errors():
         similar = await store.journal.find_similar(
             question, status="concluded", owner=store.owner, limit=CANDIDATES
         )
-    meaning = meaning or await rank_by_meaning(store, question)
-    by_words = [one.listing for one in similar if one.share >= MIN_SHARE]
-    found, families = list[tuple["DebateSnapshot", bool]](), set[str]()
-    for listing in join_rankings(by_words, meaning.listings):
-        if len(found) == limit:
-            break
-        details, is_dry = listing.details, has_made_up(listing.details.get("models", ()))
-        is_taken_back = RETRACTED in details.get("tags", ())
-        if details.get("mirror_of") or is_taken_back or (is_dry and not with_dry_runs):
-            continue
-        with suppress(DebateNotFoundError, StorageUnavailableError):  # deleted just now, or damaged
-            snapshot = await store.load(listing.stream)
-            family = await find_root(store, snapshot)
-            if snapshot.debate.verdict and family not in families:
-                families.add(family)
-                found.append((snapshot, is_dry))
-    room = MOST_RECALLED_BYTES // max(len(found), 1)
-    return [Related(build_recalled(snapshot, room), is_dry) for snapshot, is_dry in found]
+    similar = [one for one in similar if may_be_recalled(one.listing, with_dry_runs)]
+    if store.embed:
+        newest = await store.find(status="concluded", limit=NEWEST)
+        listings = {one.stream: one for one in newest if may_be_recalled(one, with_dry_runs)}
+        listings |= {one.listing.stream: one.listing for one in similar}
+        if listings and (ranking := await rank_by_meaning(store.embed, question, [*listings.values()])):
+            return ranking
+    return Ranking([one.listing for one in similar if one.share >= MIN_SHARE])
 
 
-async def rank_by_meaning(store: "DebateStore", question: str) -> Meaning:
-    """The newest debates whose questions mean something close, closest first; none without an embedding model."""
-    if store.embed is None:
-        return Meaning([], None)
-    listings = await store.find(status="concluded", limit=MEANT)
-    texts = [question, *(listed.title for listed in listings)]
-    embedded = await store.embed([text[:MAX_EMBEDDED_LENGTH] for text in texts]) if listings else None
+async def rank_by_meaning(embed: Embed, question: str, listings: Sequence[StreamListing]) -> Ranking | None:
+    """Those of the debates whose questions mean something close, closest first; None where that cannot be told."""
+    titles = [listed.title[:MAX_EMBEDDED_LENGTH] for listed in listings]
+    others = list(dict.fromkeys([*FAR_APART, *titles]))  # a question asked often counts once in the mean
+    embedded = await embed([question[:MAX_EMBEDDED_LENGTH], *others])
     if embedded is None:
-        return Meaning([], None)
+        return None
     vectors, usage = embedded
     close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
-    return Meaning([listings[place] for place in close], usage if usage.attempts else None)
+    ranks = {others[place]: rank for rank, place in enumerate(close)}
+    found = sorted((ranks[title], place) for place, title in enumerate(titles) if title in ranks)
+    return Ranking([listings[place] for _, place in found][:CANDIDATES], usage if usage.attempts else None)
 
 
 def choose_close(vector: Sequence[float], others: Vectors) -> list[int]:
     """The places of the vectors that are close to one, closest first."""
     cosines = [compute_cosine(vector, other) for other in others]
-    least, mean = MIN_COSINE, math.fsum(cosines) / len(cosines)
-    if len(cosines) >= FEW:
-        deviation = math.sqrt(math.fsum((cosine - mean) ** 2 for cosine in cosines) / len(cosines))
-        least = max(least, mean + MIN_DEVIATIONS * deviation)
-    close = [place for place, cosine in enumerate(cosines) if cosine >= least]
-    return sorted(close, key=lambda place: -cosines[place])[:CANDIDATES]
+    mean = math.fsum(cosines) / len(cosines)
+    if mean >= MOST_ALIKE:
+        return []
+    close = [place for place, cosine in enumerate(cosines) if cosine - mean >= MIN_CLOSENESS * (1 - mean)]
+    return sorted(close, key=lambda place: -cosines[place])
 
 
-def join_rankings(*rankings: Sequence[StreamListing]) -> list[StreamListing]:
-    """The streams of all rankings, by the sum of their reciprocal ranks; of two alike the newer one first."""
-    scores: defaultdict[str, float] = defaultdict(float)
-    listings: dict[str, StreamListing] = {}
-    for ranking in rankings:
-        for rank, listed in enumerate(ranking, start=1):
-            scores[listed.stream] += 1 / (RANK_OFFSET + rank)
-            listings[listed.stream] = listed
-    return sorted(listings.values(), key=lambda listed: (-scores[listed.stream], -listed.number))
+def may_be_recalled(listing: StreamListing, with_dry_runs: bool) -> bool:
+    """Whether it is no mirror, was not taken back and, unless asked for, is no dry run."""
+    details = listing.details
+    if details.get("mirror_of") or RETRACTED in details.get("tags", ()):
+        return False
+    return with_dry_runs or not has_made_up(details.get("models", ()))
+
+
+async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit: int) -> list[Related]:
+    """What the first of these debates concluded, of each family of forks one."""
+    found, families = list[tuple["DebateSnapshot", bool]](), set[str]()
+    for listing in listings:
+        if len(found) == limit:
+            break
+        with suppress(DebateNotFoundError, StorageUnavailableError):  # deleted just now, or damaged
+            snapshot = await store.load(listing.stream)
+            family = await find_root(store, snapshot)
+            if snapshot.debate.verdict and family not in families:
+                families.add(family)
+                found.append((snapshot, has_made_up(listing.details.get("models", ()))))
+    room = MOST_RECALLED_BYTES // max(len(found), 1)
+    return [Related(build_recalled(snapshot, room), is_dry) for snapshot, is_dry in found]
 
 
 def has_made_up(models: Iterable[str]) -> bool:
