@@ -6,12 +6,13 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import anyio
 import click
 
 from server.cli.completion import complete_id
+from server.debate.facts.config import CacheMode
 from server.debate.facts.errors import require
 from server.debate.views import catalog
 from server.engine.database.snapshots import DebateSnapshot
@@ -32,6 +33,9 @@ optional_debate_id_argument = click.argument(
     "debate_id", metavar="[ID]", default="", shell_complete=complete_id
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print data, as JSON.")
+cache_option = click.option(
+    "--cache", type=click.Choice(get_args(CacheMode)), help="reuse: take the same answers from other debates."
+)
 
 
 def run_with_manager(

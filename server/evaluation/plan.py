@@ -11,7 +11,7 @@ from string import ascii_uppercase
 
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.config import EffortLevel
+from server.debate.facts.config import CacheMode, EffortLevel
 from server.debate.facts.errors import require
 from server.evaluation.questions import Question
 
@@ -24,7 +24,7 @@ class Plan:
     """`judges`: () for those that a debate chooses by itself. `rounds`: 0 for the format's.
 
     `effort`: None for that of the settings. `votes`: with a blind vote for as many tokens after each debate; without,
-    where the effort has one.
+    where the effort has one. `cache`: whether turns may be answers of other debates.
     """
 
     models: tuple[str, ...]
@@ -34,6 +34,7 @@ class Plan:
     seed: int = 1
     effort: EffortLevel | None = None
     votes: bool = True
+    cache: CacheMode = "off"
 
 
 def list_comparable_formats() -> list[str]:
@@ -77,6 +78,7 @@ def build_request(plan: Plan, question: Question, format_name: str) -> DebateReq
         "framing": False,
         "same_stance": True,
         "seed": seed,
+        "cache": plan.cache,
         "tags": [TAG],
     }
     return DebateRequest.model_validate(

@@ -53,9 +53,19 @@ def describe_setting(found: Results) -> str:
     judges = ", ".join(map(quote_heading, found["judges"])) or "those that a debate chooses"
     left = f" {format_count(found['left'], 'question')} left." if found["left"] else ""
     return (
-        f"Models {models}; judges {judges}; {', '.join(found['formats'])}; seed {found['seed']}.{left} In brackets: "
-        "95 % intervals for questions like these, by a paired bootstrap."
+        f"Models {models}; judges {judges}; {', '.join(found['formats'])}; seed {found['seed']}."
+        f"{left}{describe_reused(found)} In brackets: 95 % intervals for questions like these, by a paired bootstrap."
     )
+
+
+def describe_reused(found: Results) -> str:
+    """How many answers are those of other debates; "" without `cache`."""
+    if found["cache"] == "off":
+        return ""
+    scores = found["arms"].values()
+    answers = format_count(sum(score["reused"] for score in scores), "answer")
+    tokens = sum(score["reused_tokens"] for score in scores)
+    return f" Reused from other debates: {answers}; their {tokens:,} tokens are not among those below."
 
 
 def format_percentage(share: float | None) -> str:

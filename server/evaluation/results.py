@@ -31,6 +31,7 @@ def build_results(plan: Plan, questions: Sequence[Question], answers: Answers) -
         "judges": list(plan.judges),
         "formats": list(plan.formats),
         "seed": plan.seed,
+        "cache": plan.cache,
         "arms": {arm: dump_score(score_arm(columns[arm])) for arm in arms} if complete else {},
         "alone": {
             name.removeprefix("alone "): dump_score(score_arm(columns[name])) for name in list_models(plan)
@@ -86,6 +87,8 @@ def dump_spending(spending: Spending) -> dict[str, Any]:
         "output_tokens": spending.output_tokens,
         "cost_usd": None if cost is None else f"{cost:f}",
         "seconds": round(spending.seconds, 3),
+        "reused": spending.reused,
+        "reused_tokens": spending.reused_tokens,
     }
 
 

@@ -29,13 +29,18 @@ FAILED = "failed"  # the label of a debate that ended without a verdict
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """`cost_usd`: None where a price is unknown. `seconds`: that models took, one after the other."""
+    """`cost_usd`: None where a price is unknown. `seconds`: that models took, one after the other.
+
+    `reused`: answers of other debates, which took `reused_tokens` there, and nothing here.
+    """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
     seconds: float = 0.0
+    reused: int = 0
+    reused_tokens: int = 0
 
     def plus(self, other: "Spending") -> "Spending":
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -45,6 +50,8 @@ class Spending:
             self.output_tokens + other.output_tokens,
             (self.cost_usd or Decimal(0)) + (other.cost_usd or Decimal(0)) if known else None,
             self.seconds + other.seconds,
+            self.reused + other.reused,
+            self.reused_tokens + other.reused_tokens,
         )
 
 
@@ -157,4 +164,6 @@ def sum_usage(usages: Iterable[Usage], lost: int = 0) -> Spending:
         output_tokens=sum(usage.output_tokens for usage in used),
         cost_usd=None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
         seconds=sum(usage.milliseconds for usage in used) / 1000,
+        reused=sum(bool(usage.reused_from) for usage in used),
+        reused_tokens=sum(usage.reused_tokens for usage in used),
     )

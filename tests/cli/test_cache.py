@@ -22,3 +22,11 @@ def test_what_is_kept_is_shown_and_dropped(cli: Cli, monkeypatch: pytest.MonkeyP
     assert cli("cache", "show").stdout.startswith(f"1 embedding, {shown[0]['bytes']:,} bytes\n")
     assert cli("cache", "clear").stdout == "Nothing is kept any more.\n"
     assert json.loads(cli("cache", "show", "--json").stdout) == nothing
+
+
+def test_a_debate_in_the_terminal_reuses_answers_where_that_is_asked_for(cli: Cli) -> None:
+    asked = ("debate", "Ship it?", "--model", "scripted", "--seed", "7")
+    for cache, is_reused in (("reuse", False), ("off", False), ("reuse", True)):
+        found = cli(*asked, "--cache", cache)
+        assert found.exit_code == 0
+        assert ("Reused from other debates" in found.stdout) == is_reused

@@ -137,6 +137,7 @@ DEBATE_OPTIONS = combine_options(
     click.option("--same-stance", is_flag=True, help="Two debaters may stand for the same."),
     click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
     click.option("--baseline", is_flag=True, help="Then a blind vote for as many tokens."),
+    session.cache_option,
     click.option("--mirror", type=click.Choice(["true", "if_contested"]), help="Again with stances swapped."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),

@@ -12,6 +12,7 @@ import click
 
 from server.cli import session
 from server.cli.files import write_atomically
+from server.debate.facts.config import CacheMode
 from server.debate.facts.text import clean_line, format_count
 from server.engine.debates import DebateManager
 from server.models.prices import PriceTable
@@ -45,6 +46,7 @@ REDRAW_INTERVAL = 0.2  # seconds
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Another: anew."
 )
+@session.cache_option
 @click.option("--max-calls", type=click.IntRange(1), help="Requests to models in all, earlier runs included.")
 @click.option("--max-cost-usd", "--max-cost", type=DOLLARS, metavar="DOLLARS", help="Cost in all.")
 @click.option(
@@ -76,7 +78,9 @@ def evaluate(settings: Settings, /, file: BinaryIO, **given: Any) -> None:
     async def run(manager: DebateManager) -> Evaluation:
         models = tuple(given["models"]) or find_default_models(settings.models, manager.environ)
         formats = tuple(given["formats"]) or ("second_opinion",)
-        plan = Plan(models, tuple(given["judges"]), formats, given["rounds"], given["seed"])
+        judges: tuple[str, ...] = tuple(given["judges"])
+        cache: CacheMode = given["cache"] or "off"
+        plan = Plan(models, judges, formats, given["rounds"], given["seed"], cache=cache)
         work = Evaluation(
             manager, plan, questions, find_price, budget, given["at_once"], on_change=display.update
         )
