@@ -31,11 +31,17 @@ def find_missing(
     Raises:
         StorageError: this release may not run.
     """
-    oldest, own = max(applied.values(), default=1), migrations[-1].release
+    oldest = require_release(applied, migrations[-1].release, name)
+    missing = [one for one in migrations if one.release not in applied]
+    return [one for one in missing if every or not applied or one.oldest_release <= oldest]
+
+
+def require_release(applied: Mapping[int, int], own: int, name: str) -> int:
+    """The oldest release of the schema that may use the database of this name. Raises StorageError if `own` may not."""
+    oldest = max(applied.values(), default=1)
     if own < oldest:
         raise StorageError(
             f"the database {name} was changed by a newer release: its schema {oldest} is the oldest that may run, "
             f"this is {own}: update counterpoint-mcp"
         )
-    missing = [one for one in migrations if one.release not in applied]
-    return [one for one in missing if every or not applied or one.oldest_release <= oldest]
+    return oldest

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from server.http_server.application import HEALTH_PATH, READY_PATH
+from server.http_server.application import HEALTH_PATH
 from server.http_server.authentication import MCP_PATH
 from server.http_server.metrics import METRICS_PATH
+from server.http_server.readiness import PROBE_SECONDS, READY_PATH
 from server.http_server.serving import ANSWER_SECONDS, CLOSE_SECONDS, IDLE_SECONDS, parse_place
 from server.settings import PREFIX, Settings
 from tests.support.paths import ROOT
@@ -29,6 +30,7 @@ SERVERS = {name: one for name, one in COMPOSE["services"].items() if name.starts
 [CONTAINER] = DEPLOYMENT["spec"]["template"]["spec"]["containers"]
 POD = DEPLOYMENT["spec"]["template"]["spec"]
 VARIABLES = {row["name"]: row.get("value", "") for row in CONTAINER["env"]}
+MOST_SECONDS = 1.5 * PROBE_SECONDS  # until an answer to a probe
 END_SECONDS = ANSWER_SECONDS + CLOSE_SECONDS
 
 
@@ -79,7 +81,11 @@ def test_probes_ask_what_servers_answer_at_the_port_at_which_they_do() -> None:
     assert {probe["port"] for probe in probes.values()} == {port["name"]}
     assert SERVICE["spec"]["ports"][0]["targetPort"] == port["name"]
     assert "option httpchk GET /readyz" in HAPROXY
+    assert find_timeout("check") > MOST_SECONDS
+    assert CONTAINER["readinessProbe"]["timeoutSeconds"] > MOST_SECONDS
     for server in SERVERS.values():
+        [wait] = re.findall(r"timeout=(\d+)", server["healthcheck"]["test"][-1])
+        assert read_seconds(server["healthcheck"]["timeout"]) > int(wait) > MOST_SECONDS
         assert f"http://127.0.0.1:{port['containerPort']}/readyz" in server["healthcheck"]["test"][-1]
 
 

@@ -1,6 +1,5 @@
 """The application: what is served under which path, and what every request passes on its way there."""
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,11 +8,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.http_server.authentication import (
     MCP_PATH,
@@ -24,21 +22,18 @@ from server.http_server.authentication import (
     ScopedRequests,
 )
 from server.http_server.bodies import BoundedBodies
-from server.http_server.gate import Gate, refuse
+from server.http_server.gate import Gate
 from server.http_server.metrics import METRICS_PATH, Metrics
 from server.http_server.page import PAGE_PATH, Visitors, build_pages
 from server.http_server.rates import RequestRates
+from server.http_server.readiness import READY_PATH, Readiness
 from server.http_server.sessions import Sessions, refuse_subscriptions
 from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.mcp.subscriptions import UpdateBus
 from server.settings import Settings
-from storage.contract.errors import StorageError
 
-HEALTH_PATH, READY_PATH = "/healthz", "/readyz"
-READY_SECONDS = 2.0
-
-logger = logging.getLogger(__name__)
+HEALTH_PATH = "/healthz"
 
 
 class Service:
@@ -53,7 +48,7 @@ class Service:
         is_stateless: bool,
         metrics: Metrics | None = None,
     ) -> None:
-        self.manager, self.is_draining = manager, False
+        self.manager, self.readiness = manager, Readiness(manager.store.journal)
         self.updates = UpdateBus()
         self.metrics = metrics
         telemetry = metrics.telemetry if metrics else None
@@ -76,7 +71,7 @@ class Service:
     def _build_application(self, mcp: ASGIApp, settings: Settings) -> ASGIApp:
         routes: list[BaseRoute] = [
             Route(HEALTH_PATH, self.tell_health),
-            Route(READY_PATH, self.tell_readiness),
+            Route(READY_PATH, self.readiness.tell),
             Route(MCP_PATH, mcp),
             Route("/", RedirectResponse(f"{PAGE_PATH}/")),
             Route(PAGE_PATH, RedirectResponse(f"{PAGE_PATH}/")),
@@ -122,19 +117,6 @@ class Service:
 
     async def tell_health(self, _request: Request) -> Response:
         return PlainTextResponse("ok")
-
-    async def tell_readiness(self, _request: Request) -> Response:
-        """Whether requests should be sent here: not while the process ends, or cannot use its database."""
-        if self.is_draining:
-            return refuse(503, "This server ends.")
-        try:
-            with anyio.fail_after(READY_SECONDS):
-                self.manager.store.check_presence()
-                await self.manager.store.journal.head("")
-        except (DebateError, StorageError, TimeoutError) as error:
-            logger.warning("Not ready: %s", str(error) or "the database does not answer")
-            return refuse(503, "The database cannot be used.")
-        return JSONResponse({"ready": True})
 
 
 class PostOnly:

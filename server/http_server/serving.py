@@ -109,7 +109,7 @@ class HttpServer(uvicorn.Server):
         if self.signal_number or signal_number == signal.SIGINT:
             self._hurried.set()
         self.signal_number = self.signal_number or signal_number
-        self.service.is_draining = True
+        self.service.readiness.is_draining = True
         self._told.set()
 
     async def drain(self) -> None:

@@ -7,6 +7,10 @@ class StorageError(Exception):
     """The database cannot be used: locked, full, read-only, damaged, or of a newer release."""
 
 
+class OutageError(StorageError):
+    """The database does not answer now: its server cannot be reached, or it is locked. What it has is still there."""
+
+
 class StorageLostError(StorageError):
     """The database that was opened is gone, or another one is in its place. Nothing was written to it.
 

@@ -50,6 +50,14 @@ class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
         A server that cannot be reached is an outage, not a loss: what it has committed is still there.
         """
 
+    async def probe(self, seconds: float) -> None:
+        """Ask the database whether this process can use it, for about so many seconds.
+
+        Raises:
+            OutageError: it has not answered.
+            StorageError: it is lost, or answers that it cannot be used, as one that a newer release has changed.
+        """
+
     async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:
         """After a loss: open what is in the place of the old database now, or begin a new one.
 

@@ -21,7 +21,7 @@ from storage.chain import (
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.contract.errors import StorageError
 from storage.contract.streams import Entry, StreamHead, StreamSummary
-from storage.migrations import Migration
+from storage.migrations import Migration, require_release
 from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
 from storage.postgres.cache import PostgresCache
 from storage.postgres.connections.errors import ConstraintError, LostError
@@ -31,7 +31,13 @@ from storage.postgres.deletion import FIND_TOMBSTONE, PostgresDeletion
 from storage.postgres.leases import TIME, PostgresLeases
 from storage.postgres.ledger import PostgresLedger
 from storage.postgres.lists import PostgresLists
-from storage.postgres.migrations import MIGRATIONS, apply_migrations, check_server, prepare
+from storage.postgres.migrations import (
+    MIGRATIONS,
+    SELECT_APPLIED,
+    apply_migrations,
+    check_server,
+    prepare,
+)
 from storage.postgres.outbox import PostgresOutbox
 from storage.postgres.tokens import PostgresTokens
 from storage.postgres.upkeep import PostgresUpkeep
@@ -101,9 +107,10 @@ class PostgresJournal(
     PostgresCache,
     PostgresTokens,
 ):
-    def __init__(self, database: Database, *, is_read_only: bool) -> None:
+    def __init__(self, database: Database, *, is_read_only: bool, release: int) -> None:
         super().__init__(database.patience)
         self._db = database
+        self._release = release
         self._tokenizer = Tokenizer()
         self._is_read_only = is_read_only
         self._feed = Feed(database)
@@ -125,7 +132,8 @@ class PostgresJournal(
         """
         database = await Database.open(address, password=password, patience=patience)
         try:
-            return cls(database, is_read_only=await prepare(database, migrations))
+            is_read_only = await prepare(database, migrations)
+            return cls(database, is_read_only=is_read_only, release=migrations[-1].release)
         except BaseException:
             await database.close()
             raise
@@ -136,6 +144,10 @@ class PostgresJournal(
 
     def check_presence(self) -> None:
         """A server that cannot be reached is an outage, not a loss: what it has committed is still there."""
+
+    async def probe(self, seconds: float) -> None:
+        applied = await self._db.fetch(SELECT_APPLIED, wait=seconds)
+        require_release(dict(applied), self._release, self._db.name)
 
     async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:  # noqa: ARG002
         return False

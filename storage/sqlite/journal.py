@@ -27,9 +27,9 @@ from storage.chain import (
 )
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.contract import LOCAL_OWNER
-from storage.contract.errors import StorageError
+from storage.contract.errors import OutageError, StorageError
 from storage.contract.streams import Entry, StreamHead, StreamSummary
-from storage.migrations import Migration
+from storage.migrations import Migration, require_release
 from storage.sqlite.cache import SqliteCache
 from storage.sqlite.connections.connection import Connection, ConstraintError
 from storage.sqlite.connections.database import Database
@@ -37,7 +37,7 @@ from storage.sqlite.deletion import FIND_TOMBSTONE, SqliteDeletion
 from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger
 from storage.sqlite.lists import SqliteLists
-from storage.sqlite.migrations import MIGRATIONS, migrate
+from storage.sqlite.migrations import MIGRATIONS, SELECT_APPLIED, migrate
 from storage.sqlite.outbox import SqliteOutbox
 from storage.sqlite.seals import SqliteSeals
 from storage.sqlite.tokens import SqliteTokens
@@ -176,9 +176,10 @@ class SqliteJournal(
     SqliteCache,
     SqliteTokens,
 ):
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+    def __init__(self, database: Database, clock: Callable[[], float], release: int) -> None:
         super().__init__(database.lock_timeout)
         self._db = database
+        self._release = release
         self._clock = clock
         self._tokenizer = Tokenizer()
         self._checkpoint_task: asyncio.Task[None] | None = None
@@ -209,7 +210,8 @@ class SqliteJournal(
             for statement in PREPARE_WRITER:
                 await writer.fetch_all(statement)
 
-        return cls(await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout), clock)
+        database = await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout)
+        return cls(database, clock, migrations[-1].release)
 
     @property
     def is_read_only(self) -> bool:
@@ -217,6 +219,15 @@ class SqliteJournal(
 
     def check_presence(self) -> None:
         self._db.check()
+
+    async def probe(self, seconds: float) -> None:
+        self.check_presence()
+        try:
+            with anyio.fail_after(seconds):
+                applied = await self._db.reader.fetch_all(SELECT_APPLIED)
+        except TimeoutError:
+            raise OutageError(f"the database {self._db.path} did not answer in time") from None
+        require_release(dict(applied), self._release, self._db.path)
 
     async def reopen(self, before_another: Callable[[], Awaitable[None]]) -> bool:
         is_another = await self._db.reopen(before_another)

@@ -267,6 +267,7 @@ class PresenceContract:
 
         entries = await append_entries(journal, "s", 0, {})
         journal.check_presence()
+        await journal.probe(TIMEOUT)
         assert not await journal.reopen(stop)
         assert await journal.read("s") == entries
 

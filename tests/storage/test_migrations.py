@@ -127,9 +127,12 @@ async def test_what_would_stop_an_older_release_waits_for_the_upgrade(tmp_path: 
     await migrated(path)
     await migrated_by(path, newer)
     assert names(path) == [*NAMES, "works"]
-    await migrated(path)
+    async with open_journal(path) as old:
+        await old.probe(TIMEOUT)
+        assert await upgrade(path, migrations=newer) == ["ends"]
+        with pytest.raises(StorageError, match=f"its schema {OWN + 2} is the oldest that may run"):
+            await old.probe(TIMEOUT)
 
-    assert await upgrade(path, migrations=newer) == ["ends"]
     assert await upgrade(path, migrations=newer) == []
     with pytest.raises(
         StorageError, match=rf"its schema {OWN + 2} is the oldest that may run, this is {OWN}"

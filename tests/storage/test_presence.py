@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from anyio.lowlevel import checkpoint
 
-from storage.contract.errors import StorageError, StorageLostError
+from storage.contract.errors import OutageError, StorageError, StorageLostError
 from storage.contract.streams import StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import append_entries, open_journal
@@ -45,6 +45,17 @@ async def test_a_file_that_cannot_be_reached_is_lost_until_it_can(tmp_path: Path
         journal.check_presence()
         assert not await journal.reopen(stop)
         assert await journal.read("s") == entries
+
+
+async def test_a_probe_tells_a_file_that_does_not_answer_in_time_from_one_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    async with open_journal(tmp_path / "a.db") as journal:
+        with pytest.raises(OutageError, match=r"a\.db did not answer in time"):
+            await journal.probe(0)
+        (tmp_path / "a.db").unlink()
+        with pytest.raises(StorageLostError, match=r"a\.db was deleted or moved away"):
+            await journal.probe(0)
 
 
 async def test_while_nothing_can_be_opened_it_stays_lost_and_says_why(tmp_path: Path) -> None:

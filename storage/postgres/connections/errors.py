@@ -1,9 +1,9 @@
 """Errors of PostgreSQL and of the way to it, as texts that a user can act on. None of them holds a password."""
 
-from storage.contract.errors import StorageError
+from storage.contract.errors import OutageError, StorageError
 
 
-class LostError(StorageError):
+class LostError(OutageError):
     """The server cannot be reached now. `is_outcome_known`: what was asked for was not done."""
 
     is_outcome_known = True

@@ -191,8 +191,8 @@ class Database:
             raise StorageError(text) from None
         try:
             yield connection
-        except (TimeoutError, asyncpg.InternalClientError):
-            connection.terminate()  # it may hang, or be cut: nothing else is to wait for it
+        except (TimeoutError, asyncpg.InternalClientError, asyncio.CancelledError):
+            connection.terminate()  # it may hang, or be cut: nobody is to wait for it
             raise
         finally:
             await self._pool.release(connection)

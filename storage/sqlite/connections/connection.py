@@ -14,7 +14,7 @@ from urllib.parse import quote
 import aiosqlite
 import anyio
 
-from storage.contract.errors import StorageError, StorageLostError
+from storage.contract.errors import OutageError, StorageError, StorageLostError
 
 MIN_SQLITE_VERSION = (3, 37, 0)
 """The first version with STRICT tables."""
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 Value = str | bytes | float | None
 
 
-class LockedError(StorageError):
+class LockedError(OutageError):
     """Another process held the write lock for longer than the lock timeout."""
 
 

@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.contract.errors import ConflictError, KeyTakenError
+from storage.contract.errors import ConflictError, KeyTakenError, OutageError
 from storage.contract.streams import OpeningKey, StreamSummary
 from storage.postgres.connections.errors import LostError
-from tests.contract.journal_helpers import (
-    AT,
-    append_entries,
-    find_streams,
-    open_postgres_journal,
-)
+from storage.postgres.connections.pool import MAX_CONNECTIONS
+from tests.contract.journal_helpers import AT, TIMEOUT, append_entries, find_streams, open_postgres_journal
 from tests.support.cutting_proxy import open_proxy
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server
@@ -149,6 +145,26 @@ async def test_a_server_that_is_stopped_for_a_while_is_waited_for(
             postgres_server.signal(signal.SIGCONT)
         await working
         assert len(await journal.read("s")) == 2
+
+
+async def test_who_is_cancelled_waits_for_no_answer_and_leaves_no_connection_behind(
+    postgres_database: str, postgres_server: Server
+) -> None:
+    async with open_postgres_journal(postgres_database, patience=60) as journal:
+        await asyncio.gather(*(journal.head("s") for _ in range(MAX_CONNECTIONS)))
+        postgres_server.signal(signal.SIGSTOP)
+        try:
+            reading = [asyncio.create_task(journal.head("s")) for _ in range(MAX_CONNECTIONS + 1)]
+            await asyncio.wait(reading, timeout=0.1)
+            for one in reading:
+                one.cancel()
+            done, waiting = await asyncio.wait(reading, timeout=TIMEOUT)
+            assert (len(done), len(waiting)) == (MAX_CONNECTIONS + 1, 0)
+            with pytest.raises(OutageError):
+                await journal.probe(0.1)
+        finally:
+            postgres_server.signal(signal.SIGCONT)
+        await journal.probe(TIMEOUT)
 
 
 async def test_nobody_waits_longer_than_the_patience(
