@@ -38,7 +38,9 @@ class Row(NamedTuple):
     previous: bytes  # the head before it
     head: bytes
     at: str
-    owner: str | None = None  # whose stream it becomes with its first entry
+    owner: str | None = None  # what the stream is from its first entry on
+    family: str | None = None
+    parent: str | None = None
     title: str | None = None
     status: str | None = None
     details: str | None = None
@@ -86,7 +88,7 @@ def build_rows(
     """The rows of entries that follow a head, linked to it."""
     links = pairwise(accumulate(texts, link_hash, initial=head.digest))
     rows = [
-        Row(stream, seq, text.decode(), previous, digest, at, summary[0])
+        Row(stream, seq, text.decode(), previous, digest, at, *summary[:3])
         for seq, (text, at, (previous, digest)) in enumerate(
             zip(texts, times, links, strict=True), start=head.seq + 1
         )

@@ -5,18 +5,29 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from storage.canonical import encode_json
 from storage.contract import LOCAL_OWNER
 from storage.contract.streams import Amount, Reservation, Spending, StreamListing, StreamSummary
 from storage.ledger import encode_judgments
 
-SummaryColumns = tuple[str | None, str | None, str | None, str | None, str | None, str | None, str | None]
-"""(owner, title, status, details as JSON, words to add to the search index, spending and judgments as JSON); None
-changes nothing."""
 
-UNCHANGED: SummaryColumns = (None, None, None, None, None, None, None)
+class SummaryColumns(NamedTuple):
+    """A summary as columns; None changes nothing."""
+
+    owner: str | None = None
+    family: str | None = None
+    parent: str | None = None
+    title: str | None = None
+    status: str | None = None
+    details: str | None = None  # JSON
+    words: str | None = None  # to add to the search index
+    spending: str | None = None  # JSON
+    judgments: str | None = None  # JSON
+
+
+UNCHANGED = SummaryColumns()
 
 FINAL_MARK = "\ue000"
 """A word of the search index: the stream keeps its status. Of the characters for private use, which no text needs."""
@@ -39,14 +50,15 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
     """Raises ValueError for invalid JSON or Unicode."""
     if summary is None:
         return UNCHANGED
-    for text in (summary.owner, summary.title, summary.status, summary.search_text):
+    origin = summary.owner, summary.family, summary.parent
+    for text in (*origin, summary.title, summary.status, summary.search_text):
         text.encode()
     details = encode_json(dict(summary.details)).decode()
     spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
     judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
     words = encode_words(summary) or None
     title, status = summary.title, summary.status
-    return summary.owner, title, status, details, words, json.dumps(spending), judgments
+    return SummaryColumns(*origin, title, status, details, words, json.dumps(spending), judgments)
 
 
 def encode_words(summary: StreamSummary) -> str:

@@ -191,7 +191,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
 def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as_json: bool) -> None:
     """Compare two debates: their results and costs, what differs, what they share.
 
-    Without OTHER: with the debate it was forked from, its forks, and their sibling forks.
+    Without OTHER: with the debate it was forked from, its forks, and their sibling forks (20 at most).
 
     Example: counterpoint compare k3x9w2m4p7qr n8d5t2v7w4yz
     """
@@ -202,8 +202,8 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
             other = await manager.load(await queries.find_debate_id(manager, other_id))
             pair = compare.build_comparison(this, other)
             return [pair], pair
-        relatives, unavailable = await queries.compare_family(manager, this)
-        return relatives, compare.build_family(this_id, relatives, unavailable)
+        found = await queries.compare_family(manager, this)
+        return found.relatives, compare.build_family(this_id, *found)
 
     pairs, data = session.run_with_debate(settings, debate_id, find_pairs)
     if as_json:
@@ -211,5 +211,7 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
         return
     texts = [*map(compare.render_comparison, pairs)]
     session.print_paged(lambda out: out.print_markdown("\n".join(texts)))
-    if not pairs:
+    if note := data.get("note"):
+        click.echo(note, err=True)
+    elif not pairs:
         click.echo(f"No fork of {debate_id} is stored, nor a debate that it was forked from.", err=True)

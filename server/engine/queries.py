@@ -4,10 +4,12 @@ What is not there or cannot be read raises DebateNotFoundError or StorageUnavail
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -19,12 +21,13 @@ from server.debate.views.compare import build_comparison, build_family
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import build_receipt_view
-from storage.contract.streams import StreamListing
+from storage.contract.streams import Relative, StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
 ROW_TEXTS = ("format", "outcome", "winner", "winner_stance", "position", "mirror_of")
-MAX_RELATIVES = 20  # of each debate whose forks are looked up
+MOST_COMPARED = 20  # relatives that a debate is compared with
+HASH_LENGTH = 12  # characters of the hash of a last entry, to tell it from others
 MIN_PREFIX_LENGTH = 4
 MAX_MATCHES = 10
 FINAL_STATUSES = ("concluded", "truncated")
@@ -61,40 +64,73 @@ async def find_debate_id(manager: DebateManager, text: str) -> str:
     raise InvalidRequestError(f"Several debates begin with {quote_inline(text, 60)}: {listed}.")
 
 
-async def compare_family(
-    manager: DebateManager, snapshot: DebateSnapshot
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Comparisons with a debate's parent, its forks and its parent's other forks, newest first.
+class Comparisons(NamedTuple):
+    """`unavailable`: ids that are not in this database, or cannot be read. `left_out`: relatives beyond the limit."""
 
-    The second list has the ids that are not in this database, or cannot be read.
-    """
+    relatives: list[dict[str, Any]]
+    unavailable: list[str]
+    left_out: int
+
+
+async def compare_family(manager: DebateManager, snapshot: DebateSnapshot) -> Comparisons:
+    """Comparisons with a debate's parent, its forks and its parent's other forks, each newest first."""
     runs = await manager.find_runs()
     this = build_source(snapshot, runs)
-    found = await find_relatives(manager, snapshot)
+    every = list_close_relatives(snapshot, await manager.store.find_family(snapshot))
+    found = every[:MOST_COMPARED]
     loaded = await manager.store.load_many(found)
     relatives = [build_comparison(this, build_source(loaded[name], runs)) for name in found if name in loaded]
-    return relatives, [name for name in found if name not in loaded]
+    return Comparisons(relatives, [name for name in found if name not in loaded], len(every) - len(found))
 
 
-async def find_relatives(manager: DebateManager, snapshot: DebateSnapshot) -> list[str]:
-    """The ids of a debate's parent, its forks and its parent's other forks, newest first."""
+def list_close_relatives(snapshot: DebateSnapshot, family: Sequence[Relative]) -> list[str]:
+    """The ids of a debate's parent, its forks and its parent's other forks."""
     parent = snapshot.debate.setup.forked_from
     ids = [parent] if parent else []
-    for root in filter(None, (snapshot.id, parent)):  # the search index holds the parent's id of every fork
-        found = await manager.find(root, limit=MAX_RELATIVES)
-        ids += [listing.stream for listing in found if listing.details.get("forked_from") == root]
+    for origin in filter(None, (snapshot.id, parent)):
+        ids += [member.stream for member in family if member.parent == origin]
     return [debate_id for debate_id in dict.fromkeys(ids) if debate_id != snapshot.id]
 
 
-async def load_family(manager: DebateManager, snapshot: DebateSnapshot, most: int) -> list[DebateSnapshot]:
-    """A debate, then those that it is related to by forks, however distant; at most so many, and none that is lost."""
-    family, known = [snapshot], {snapshot.id}
-    for member in family:  # which grows meanwhile
-        found = [name for name in await find_relatives(manager, member) if name not in known]
-        known.update(found)
-        loaded = await manager.store.load_many(found[: most - len(family)])
-        family += [loaded[name] for name in found if name in loaded]
-    return family
+class Family(NamedTuple):
+    """A debate, then those that it is related to by forks. `left_out`: how many more there are."""
+
+    members: list[DebateSnapshot]
+    left_out: int
+
+
+async def load_family(manager: DebateManager, snapshot: DebateSnapshot, most: int) -> Family:
+    """A debate with its relatives, however distant, the closest first; at most so many, and none that is lost."""
+    others = list_by_distance(snapshot, await manager.store.find_family(snapshot))
+    loaded = await manager.store.load_many(others[:most])
+    members = [loaded[name] for name in others if name in loaded]
+    return Family([snapshot, *members], len(others) - len(members))
+
+
+async def mark_family(manager: DebateManager, snapshot: DebateSnapshot, most: int) -> str:
+    """What `load_family` depends on, without loading it."""
+    others = list_by_distance(snapshot, await manager.store.find_family(snapshot))
+    heads = await manager.store.find_heads(others[:most])
+    ends = [heads[name].hash[:HASH_LENGTH] for name in others if name in heads]
+    return ".".join([*ends, str(len(others))]) if others else ""
+
+
+def list_by_distance(snapshot: DebateSnapshot, family: Sequence[Relative]) -> list[str]:
+    """The ids of a debate's relatives by the number of forks between, those of one distance newest first.
+
+    Last come those to which the way is lost, since a debate between was deleted.
+    """
+    here = {member.stream: None for member in family if member.stream != snapshot.id}
+    links = defaultdict[str, list[str]](list)
+    for name, parent in [*family, Relative(snapshot.id, snapshot.debate.setup.forked_from)]:
+        if parent:
+            links[name].append(parent)
+            links[parent].append(name)
+    reached = {snapshot.id: None}
+    for name in (queue := [snapshot.id]):  # which grows meanwhile
+        queue += (new := [other for other in links[name] if other not in reached])
+        reached |= dict.fromkeys(new)
+    return [name for name in {**reached, **here} if name in here]
 
 
 class DebateRow(BaseModel):

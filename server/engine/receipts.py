@@ -50,6 +50,17 @@ async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
     return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
 
 
+async def find_receipts(manager: DebateManager, snapshots: Sequence[DebateSnapshot]) -> dict[str, Receipt]:
+    """As `find_receipt` of each; those that are kept are read in one statement."""
+    texts = await manager.store.find_texts(snapshots, RECEIPT)
+    return {
+        snapshot.id: read_receipt(texts[snapshot.id], snapshot)
+        if snapshot.id in texts
+        else await make_receipt(manager, snapshot)
+        for snapshot in snapshots
+    }
+
+
 def find_kept_receipt(tombstone: Tombstone) -> Receipt:
     """The receipt that is left of a debate that was removed; without an envelope where it was not signed."""
     text = tombstone.texts.get(RECEIPT)

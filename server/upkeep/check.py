@@ -164,6 +164,8 @@ class DatabaseCheck:
 def find_differences(expected: StreamSummary, stored: StreamSummary) -> list[str]:
     heading = (expected.title, expected.status, dict(expected.details))
     wrong = ["the heading"] if heading != (stored.title, stored.status, stored.details) else []
+    if (expected.family, expected.parent) != (stored.family, stored.parent):
+        wrong.append("the family of forks")
     if dict(expected.spending) != dict(stored.spending):
         wrong.append("the sums")
     if list(expected.judgments or ()) != [

@@ -1,7 +1,8 @@
 """The data that the page is drawn from: recorded entries as they are hashed, and what is drawn upon them.
 
     {"counterpoint": "page/1",
-     "debates": [{debate_id, status, reason, question, since_seq, entries, receipt, drawing, relatives}, …],
+     "debates": [{debate_id, status, reason, question, since_seq, entries, receipt, drawing, relatives,
+                  relatives_left_out}, …],
      "list": null or {rows, cursor, query, status}}
 
 Of an entry that readers may not see there are only its kind, seat and hash, so that the chain can be followed past it.
@@ -33,6 +34,7 @@ def build_debate(
     envelope: Any = None,
     since_seq: int = 0,
     relatives: Iterable[ViewSource] = (),
+    relatives_left_out: int = 0,
 ) -> Data:
     """One debate, with its entries after `since_seq`; all the rest is whole.
 
@@ -55,6 +57,7 @@ def build_debate(
         "receipt": build_receipt(source) | {"envelope": envelope},
         "drawing": build_drawing(source, whole),
         "relatives": [build_relative(source, other) for other in relatives],
+        "relatives_left_out": relatives_left_out,
     }
 
 

@@ -17,6 +17,7 @@ from storage.contract.streams import (
     Amount,
     Entry,
     OpeningKey,
+    Relative,
     Reservation,
     Seal,
     Spending,
@@ -157,6 +158,9 @@ class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
     async def find_text(self, stream: str, name: str) -> str:
         """The text that was kept beside a stream under this name; "" for none."""
 
+    async def find_texts(self, streams: Collection[str], name: str) -> Mapping[str, str]:
+        """As `find_text` of each, in one statement. Those without one are left out."""
+
     async def keep_text(self, stream: str, name: str, text: str, *, instead_of: str = "") -> str:
         """Keep a text beside a stream, unless another than `instead_of` is kept under this name.
 
@@ -189,6 +193,12 @@ class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         """Streams whose name begins with the prefix, by name."""
+
+    async def find_family(self, root: str, *, owner: str | None = None) -> list[Relative]:
+        """The stream of this name, if it is there, and those of its family (`StreamSummary.family`), newest first.
+
+        In one statement, through an index, however many there are and however far they are from each other.
+        """
 
     async def find_changes(self, after: int) -> tuple[int, list[str]]:
         """(current position, streams written to since position `after`), by any process.

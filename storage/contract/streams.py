@@ -55,7 +55,10 @@ class StreamSummary:
     spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
     is_final: bool = False  # no later append changes the status
     judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
-    owner: str = LOCAL_OWNER  # whose stream it becomes with its first entries, for ever
+    # What a stream is from its first entries on, for ever:
+    owner: str = LOCAL_OWNER  # whose stream it is
+    family: str = ""  # the stream that all of its family go back to; "" for that one itself
+    parent: str = ""  # the stream of its family that it was made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,13 @@ class Reservation:
 
     holder: str
     amount: Amount
+
+
+class Relative(NamedTuple):
+    """A stream of a family. `parent`: what it was made from; "" for the one that all go back to."""
+
+    stream: str
+    parent: str
 
 
 @dataclass(frozen=True, slots=True)

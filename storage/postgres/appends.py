@@ -16,7 +16,7 @@ from storage.words import Tokenizer
 MAX_WORD_LENGTH = 500
 """Characters of a word that count: an entry of an index has less than a third of a page."""
 
-STREAM_COLUMNS = 12
+STREAM_COLUMNS = 14
 
 # The position of a batch is null, and nothing is written, unless every stream in it has the head that it builds on.
 # Counting what is to be written before it makes the position the last lock.
@@ -24,12 +24,15 @@ APPEND = """
 with change as (
     select * from unnest(
         $1::text[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[], $7::text[], $8::text[],
-        $9::text[], $10::text[], $11::text[], $12::text[]
-    ) as c (name, after, previous, seq, head, opened_at, changed_at, title, status, details, seal, owner)
+        $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[]
+    ) as c (
+        name, after, previous, seq, head, opened_at, changed_at, title, status, details, seal, owner, family, parent
+    )
 ), opened as (
-    insert into stream (name, seq, head, opened_at, changed_at, title, status, details, seal, owner)
+    insert into stream
+        (name, seq, head, opened_at, changed_at, title, status, details, seal, owner, family, parent)
     select name, seq, head, opened_at, changed_at, coalesce(title, ''), coalesce(status, ''),
-        coalesce(details, '{}'), seal, coalesce(owner, 'local')
+        coalesce(details, '{}'), seal, coalesce(owner, 'local'), coalesce(family, ''), coalesce(parent, '')
     from change
     where after = 0 and not exists (select 1 from journal where journal.stream = change.name and journal.seq = 0)
     order by name
@@ -48,13 +51,13 @@ with change as (
 ), added as (
     insert into word (number, word)
     select written.number, given.word
-    from unnest($13::text[], $14::text[]) as given (name, word) join written on written.name = given.name
+    from unnest($15::text[], $16::text[]) as given (name, word) join written on written.name = given.name
     on conflict do nothing
     returning 1
 ), given_day as materialized (
     select given.stream, given.day, given.calls, given.cost, written.owner,
         given.calls - coalesce(spending.calls, 0) as more_calls, given.cost - coalesce(spending.cost, 0) as more_cost
-    from unnest($15::text[], $16::text[], $17::bigint[], $18::numeric[]) as given (stream, day, calls, cost)
+    from unnest($17::text[], $18::text[], $19::bigint[], $20::numeric[]) as given (stream, day, calls, cost)
         join written on written.name = given.stream
         left join spending on spending.stream = given.stream and spending.day = given.day
 ), spent as (
@@ -77,7 +80,7 @@ with change as (
     returning 1
 ), settled as (
     update lease set requests = given.requests, cost = given.cost
-    from unnest($19::text[], $20::text[], $21::bigint[], $22::numeric[]) as given (stream, holder, requests, cost)
+    from unnest($21::text[], $22::text[], $23::bigint[], $24::numeric[]) as given (stream, holder, requests, cost)
     where lease.stream = given.stream and lease.holder = given.holder
     returning 1
 ), moved_position as (
@@ -85,15 +88,15 @@ with change as (
         when (select count(*) from written) = (select count(*) from change)
             and (select count(*) from added) + (select count(*) from summed)
                 + (select count(*) from summed_by_owner) + (select count(*) from settled) >= 0
-        then value + cardinality($23::text[])
+        then value + cardinality($25::text[])
     end
     where name = 'journal'
     returning value
 )
 insert into journal (position, stream, seq, entry, hash, restored)
-select moved_position.value - cardinality($23::text[]) + given.nth, given.stream, given.seq,
+select moved_position.value - cardinality($25::text[]) + given.nth, given.stream, given.seq,
     convert_from(given.entry, 'UTF8'), given.hash, given.restored
-from unnest($23::text[], $24::bigint[], $25::bytea[], $26::bytea[], $27::boolean[])
+from unnest($25::text[], $26::bigint[], $27::bytea[], $28::bytea[], $29::boolean[])
     with ordinality as given (stream, seq, entry, hash, restored, nth)
 cross join moved_position
 """
@@ -168,8 +171,8 @@ def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
     days: dict[tuple[str, str], tuple[int, str]] = {}
     leases: dict[tuple[str, str], tuple[int, str]] = {}
     for row in rows:
-        begun = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, "", row.owner]
-        changed = streams.setdefault(row.stream, begun)
+        begun = [row.stream, row.seq - 1, row.previous, 0, b"", row.at, "", None, None, None, ""]
+        changed = streams.setdefault(row.stream, [*begun, row.owner, row.family, row.parent])
         changed[3:5] = row.seq, row.head
         changed[6] = row.at
         for place, given in enumerate((row.title, row.status, row.details), start=7):

@@ -91,7 +91,7 @@ class PostgresDeletion:
 
     async def restore_tombstone(self, tombstone: Tombstone, summary: StreamSummary) -> bool:
         stream = tombstone.stream
-        *_, judgments = encode_summary(summary)
+        judgments = encode_summary(summary).judgments
 
         async def write(session: Session) -> bool:
             if await session.fetch("select 1 from stream where name = $1", stream):

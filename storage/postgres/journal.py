@@ -97,6 +97,9 @@ returning text
 FIND_TEXT = "select text from kept_text where stream = $1 and name = $2"
 
 
+FIND_TEXTS = "select stream, text from kept_text where stream = any($1::text[]) and name = $2"
+
+
 class PostgresJournal(
     GroupedAppends,
     PostgresLists,
@@ -281,6 +284,9 @@ class PostgresJournal(
     async def find_text(self, stream: str, name: str) -> str:
         rows = await self._db.fetch(FIND_TEXT, stream, name)
         return str(rows[0][0]) if rows else ""
+
+    async def find_texts(self, streams: Collection[str], name: str) -> Mapping[str, str]:
+        return dict(await self._db.fetch(FIND_TEXTS, list(streams), name))
 
     async def read_texts(self, stream: str) -> Mapping[str, str]:
         return dict(await self._db.fetch("select name, text from kept_text where stream = $1", stream))

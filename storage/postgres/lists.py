@@ -5,7 +5,7 @@ from typing import Any
 
 from storage.chain import parse_owners
 from storage.contract.similarity import SimilarStream
-from storage.contract.streams import StreamListing
+from storage.contract.streams import Relative, StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.connections.pool import Database
 from storage.similarity import BEGINNING, MAX_SHARING, SharedWords
@@ -62,6 +62,14 @@ cross join lateral (
 COUNT_STATUS = "select count(*) from stream where status = $1{own}"
 SELECT_NUMBERED = f"select {_LISTING_COLUMNS} from stream where number = any($1::bigint[]){{own}}"
 
+SELECT_FAMILY = """
+select name, parent from (
+    select name, parent, number from stream where name = $1{own}
+    union all
+    select name, parent, number from stream where family = $1 and family <> '' and name <> $1{own}
+) as member order by number desc
+"""
+
 SELECT_POSITION = "select value from counter where name = 'journal'"
 SELECT_CHANGES = "select max(position), stream from journal where position > $1 group by stream order by 1"
 
@@ -114,6 +122,9 @@ class PostgresLists:
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         statement = narrow(owner, SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
         return [name for (name,) in await self._db.fetch(*statement)]
+
+    async def find_family(self, root: str, *, owner: str | None = None) -> list[Relative]:
+        return [Relative(*row) for row in await self._db.fetch(*narrow(owner, SELECT_FAMILY, root))]
 
     async def find_owners(self, streams: Collection[str]) -> Mapping[str, str]:
         return dict(parse_owners(await self._db.fetch(SELECT_OWNERS, list(streams))))

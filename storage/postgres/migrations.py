@@ -151,11 +151,18 @@ create index outbox_by_queue on outbox (reader, queue, number);
 create index outbox_by_stream on outbox (stream);
 """
 
+ADD_FAMILIES = """
+alter table stream add column family text collate "C" not null default '',
+    add column parent text collate "C" not null default '';
+create index stream_by_family on stream (family, owner, number) where family <> '';
+"""
+
 MIGRATIONS: Sequence[Migration] = (
     Migration(1, "initial", (INITIAL,)),
     Migration(2, "cache", (CREATE_CACHE,)),
     Migration(3, "ledger_sums", (CREATE_LEDGER_SUMS,)),
     Migration(4, "tokens", (CREATE_TOKENS,)),
+    Migration(5, "families", (ADD_FAMILIES,)),
 )
 
 CREATE_MIGRATION_TABLE = """

@@ -25,7 +25,8 @@ select name from (
 """
 
 UPDATE_SUMMARY = """
-update stream set title = $1, status = $2, details = $3 where name = $4 and seq = $5 returning number, owner
+update stream set title = $1, status = $2, details = $3, family = $4, parent = $5 where name = $6 and seq = $7
+returning number, owner
 """
 
 ADD_WORDS = "insert into word (number, word) select $1, unnest($2::text[]) on conflict do nothing"
@@ -84,28 +85,39 @@ class PostgresUpkeep:
         return [name for (name,) in await self._db.fetch(SELECT_ALL_STREAMS, wait=UPKEEP_SECONDS)]
 
     async def read_summary(self, stream: str) -> StreamSummary:
-        sql = "select title, status, details, owner from stream where name = $1"
+        sql = "select title, status, details, owner, family, parent from stream where name = $1"
         rows = await self._db.fetch(sql, stream)
-        title, status, text, owner = rows[0] if rows else ("", "", "", LOCAL_OWNER)
+        title, status, text, *origin = rows[0] if rows else ("", "", "", LOCAL_OWNER, "", "")
+        owner, family, parent = origin
         days = "select day, calls, cost from spending where stream = $1"
         spending = {day: Amount(calls, cost) for day, calls, cost in await self._db.fetch(days, stream)}
         rows = await self._db.fetch(f"{SELECT_JUDGMENTS} where stream = $1 order by number", stream)
         judgments = list(map(parse_judgment, rows)) or None
         details = parse_details(text) or {}
-        return StreamSummary(title, status, details, spending=spending, judgments=judgments, owner=owner)
+        return StreamSummary(
+            title,
+            status,
+            details,
+            spending=spending,
+            judgments=judgments,
+            owner=owner,
+            family=family,
+            parent=parent,
+        )
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        _, title, status, details, words, _, judgments = encode_summary(summary)
+        columns = encode_summary(summary)
+        listed = columns.title, columns.status, columns.details, columns.family, columns.parent
 
         async def write(session: Session) -> bool:
             await session.run(LOCK_DAYS)
-            found = await session.fetch(UPDATE_SUMMARY, title, status, details, stream, version)
+            found = await session.fetch(UPDATE_SUMMARY, *listed, stream, version)
             if not found:
                 return False
             [(number, owner)] = found
-            if words:
-                await session.fetch(ADD_WORDS, number, split_words(self._tokenizer, words))
-            await replace_judgments(session, stream, judgments or "[]", owner)
+            if columns.words:
+                await session.fetch(ADD_WORDS, number, split_words(self._tokenizer, columns.words))
+            await replace_judgments(session, stream, columns.judgments or "[]", owner)
             before = await session.fetch("delete from spending where stream = $1 returning day", stream)
             for day, spent in summary.spending.items():
                 await session.fetch(ADD_SPENDING, stream, day, *spent, owner)

@@ -103,13 +103,13 @@ class SqliteDeletion:
 
     async def restore_tombstone(self, tombstone: Tombstone, summary: StreamSummary) -> bool:
         stream = tombstone.stream
-        *_, spending, judgments = encode_summary(summary)
+        columns = encode_summary(summary)
         async with self._db.writer.transaction() as db:
             if await db.execute_fetchall(IS_KNOWN, [stream]):
                 return False
             await write_tombstone(db, tombstone)
-            await db.execute_fetchall(ADD_SPENDING, [stream, spending, tombstone.owner])
-            await write_judgments(db, tombstone.owner, stream, judgments or "[]")
+            await db.execute_fetchall(ADD_SPENDING, [stream, columns.spending, tombstone.owner])
+            await write_judgments(db, tombstone.owner, stream, columns.judgments or "[]")
             return True
 
 

@@ -107,8 +107,9 @@ begin
     insert into journal (stream, seq, entry, hash, restored)
     values (new.stream, new.seq, new.entry, new.head, new.restored);
 
-    insert into stream (name, seq, head, title, status, details, opened_at, changed_at, owner)
-    select new.stream, 0, new.previous, '', '', '{{}}', new.at, new.at, coalesce(new.owner, '{LOCAL_OWNER}')
+    insert into stream (name, seq, head, title, status, details, opened_at, changed_at, owner, family, parent)
+    select new.stream, 0, new.previous, '', '', '{{}}', new.at, new.at, coalesce(new.owner, '{LOCAL_OWNER}'),
+        coalesce(new.family, ''), coalesce(new.parent, '')
     where new.seq = 1;
 
     update stream set seq = new.seq, head = new.head, title = coalesce(new.title, title),

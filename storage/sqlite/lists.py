@@ -6,7 +6,7 @@ from typing import Any
 
 from storage.chain import parse_owners
 from storage.contract.similarity import SimilarStream
-from storage.contract.streams import StreamListing
+from storage.contract.streams import Relative, StreamListing
 from storage.similarity import BEGINNING, MAX_SHARING, SharedWords
 from storage.sqlite.connections.database import Database
 from storage.summaries import (
@@ -67,6 +67,14 @@ SELECT_NUMBERED = f"""
 select {_LISTING_COLUMNS} from stream where number in (select value from json_each(?1)){{own}}
 """
 
+SELECT_FAMILY = """
+select name, parent from (
+    select name, parent, number from stream where name = ?1{own}
+    union all
+    select name, parent, number from stream where family = ?1 and family <> '' and name <> ?1{own}
+) order by number desc
+"""
+
 SELECT_POSITION = "select coalesce(max(position), 0) from journal"
 SELECT_CHANGES = """
 select max(position), stream from journal not indexed where position > ? group by stream order by 1
@@ -124,6 +132,10 @@ class SqliteLists:
         statement = (SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)
         rows = await self._db.reader.fetch_all(*narrow(owner, *statement))
         return [name for (name,) in rows]
+
+    async def find_family(self, root: str, *, owner: str | None = None) -> list[Relative]:
+        rows = await self._db.reader.fetch_all(*narrow(owner, SELECT_FAMILY, root))
+        return [Relative(*row) for row in rows]
 
     async def find_owners(self, streams: Collection[str]) -> Mapping[str, str]:
         rows = await self._db.reader.fetch_all(SELECT_OWNERS, json.dumps(list(streams)))

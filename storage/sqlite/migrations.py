@@ -170,6 +170,15 @@ MIGRATIONS: Sequence[Migration] = (
     Migration(8, "cache", CREATE_CACHE),
     Migration(9, "ledger_sums", CREATE_LEDGER_SUMS),
     Migration(10, "tokens", CREATE_TOKENS),
+    Migration(
+        11,
+        "families",
+        (
+            "alter table stream add column family text not null default ''",
+            "alter table stream add column parent text not null default ''",
+            "create index stream_by_family on stream (family, owner, number) where family <> ''",
+        ),
+    ),
 )
 
 CREATE_MIGRATION_TABLE = """

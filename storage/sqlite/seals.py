@@ -3,7 +3,8 @@
 What they say is not for the journal to know.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 
 from storage.sqlite.connections.database import Database
 
@@ -19,6 +20,11 @@ returning text
 FIND_TEXT = "select text from kept_text where stream = ? and name = ?"
 
 
+FIND_TEXTS = """
+select stream, text from kept_text where stream in (select value from json_each(?1)) and name = ?2
+"""
+
+
 class SqliteSeals:
     _db: Database
 
@@ -28,6 +34,9 @@ class SqliteSeals:
     async def find_text(self, stream: str, name: str) -> str:
         rows = await self._db.reader.fetch_all(FIND_TEXT, stream, name)
         return str(rows[0][0]) if rows else ""
+
+    async def find_texts(self, streams: Collection[str], name: str) -> Mapping[str, str]:
+        return dict(await self._db.reader.fetch_all(FIND_TEXTS, json.dumps(list(streams)), name))
 
     async def read_texts(self, stream: str) -> Mapping[str, str]:
         sql = "select name, text from kept_text where stream = ?"

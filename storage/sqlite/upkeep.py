@@ -26,7 +26,8 @@ select name from (
 """
 
 UPDATE_SUMMARY = """
-update stream set title = ?, status = ?, details = ? where name = ? and seq = ? returning number, owner
+update stream set title = ?, status = ?, details = ?, family = ?, parent = ? where name = ? and seq = ?
+returning number, owner
 """
 
 SELECT_DAYS = """
@@ -70,9 +71,10 @@ class SqliteUpkeep:
         return [name for (name,) in await self._db.reader.fetch_all(SELECT_ALL_STREAMS)]
 
     async def read_summary(self, stream: str) -> StreamSummary:
-        sql = "select title, status, details, owner from stream where name = ?"
+        sql = "select title, status, details, owner, family, parent from stream where name = ?"
         rows = await self._db.reader.fetch_all(sql, stream)
-        title, status, text, owner = rows[0] if rows else ("", "", "", LOCAL_OWNER)
+        title, status, text, *origin = rows[0] if rows else ("", "", "", LOCAL_OWNER, "", "")
+        owner, family, parent = origin
         details = {}
         with suppress(ValueError):
             details = json.loads(text)
@@ -84,19 +86,27 @@ class SqliteUpkeep:
         sql = f"{SELECT_JUDGMENTS} where stream = ? order by number"
         judgments = [parse_judgment(row) for row in await self._db.reader.fetch_all(sql, stream)]
         return StreamSummary(
-            title, status, details, spending=spending, judgments=judgments or None, owner=owner
+            title,
+            status,
+            details,
+            spending=spending,
+            judgments=judgments or None,
+            owner=owner,
+            family=family,
+            parent=parent,
         )
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
-        _, title, status, details, words, _, judgments = encode_summary(summary)
+        columns = encode_summary(summary)
+        listed = columns.title, columns.status, columns.details, columns.family, columns.parent
         async with self._db.writer.transaction() as db:
-            found = list(await db.execute_fetchall(UPDATE_SUMMARY, [title, status, details, stream, version]))
+            found = list(await db.execute_fetchall(UPDATE_SUMMARY, [*listed, stream, version]))
             for number, owner in found:
-                if words:
+                if columns.words:
                     add_words = "insert into words (rowid, text) values (?, ?)"
-                    await db.execute_fetchall(add_words, [number, words])
+                    await db.execute_fetchall(add_words, [number, columns.words])
                 await db.execute_fetchall("delete from judgment where stream = ?", [stream])
-                await write_judgments(db, owner, stream, judgments or "[]")
+                await write_judgments(db, owner, stream, columns.judgments or "[]")
                 before = await db.execute_fetchall("select day from spending where stream = ?", [stream])
                 await db.execute_fetchall("delete from spending where stream = ?", [stream])
                 rows = [

@@ -13,6 +13,7 @@ from storage.contract.journal import Journal
 from storage.contract.streams import Entry, StreamSummary
 from tests.contract.journal_cache import CacheContract
 from tests.contract.journal_deletion import DeletionContract
+from tests.contract.journal_families import FamilyContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract, SimilarityContract
@@ -297,5 +298,6 @@ class JournalContract(
     DeletionContract,
     OwnerContract,
     CacheContract,
+    FamilyContract,
 ):
     pass

@@ -62,6 +62,8 @@ class SealContract:
         assert await journal.find_text("s", "receipt") == "one"
         assert await journal.read_texts("s") == {"receipt": "one", "other": "two"}
         assert await journal.read_texts("u") == {}
+        assert await journal.find_texts(["s", "t", "u"], "receipt") == {"s": "one"}
+        assert not await journal.find_texts([], "receipt")
 
     async def test_no_text_is_kept_beside_what_is_not_there(self, journal: Journal) -> None:
         assert await journal.keep_text("s", "receipt", "one") == ""

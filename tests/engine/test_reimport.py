@@ -133,4 +133,4 @@ async def test_relatives_that_are_not_stored_here_are_named(database: str, tmp_p
         child = await one.fork(parent.id, 0, ChangesInput(), actor="test")
         restored, _ = await restore_debate(two, await export_debate(one, child.id))
 
-        assert await compare_family(two, restored) == ([], [parent.id])
+        assert await compare_family(two, restored) == ([], [parent.id], 0)

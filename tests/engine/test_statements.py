@@ -11,8 +11,9 @@ from server.debate.commands.requests import ChangesInput
 from server.engine.database.ledger import import_judgments
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.queries import compare_family
+from server.engine.queries import compare_family, load_family, mark_family
 from server.models.fakes.scripted import ScriptedModel
+from server.web.sources import load_family_data
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D20")]
@@ -93,27 +94,45 @@ async def test_the_sums_of_a_day_take_as_many_statements_however_many_debates_th
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-async def test_comparing_a_family_takes_as_many_statements_however_many_forks_there_are(
+async def test_a_family_takes_as_many_statements_however_many_forks_it_has_and_however_deep(
     database: str, is_known: bool
 ) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         parent = await run_debate(manager)
-        counts = []
-        for forks in (1, 3, 20):
-            while len((await compare_family(manager, parent))[0]) < forks:
+        end = first = await run_debate(manager)
+        counts, made = set[tuple[int, ...]](), 0
+        for forks in (1, 3, 20, 60):
+            for _ in range(forks - made):
                 await manager.fork(parent.id, 1, ChangesInput(), actor="test")
-            counts.append(
-                min([await count_comparison(manager, database, parent, forks, is_known) for _ in range(3)])
-            )
-        assert counts[0] == counts[1] == counts[2] < 8
+            made = forks
+            assert len(await manager.store.find_family(parent)) == forks + 1
+            counts.add(await count_family(manager, database, parent, is_known=is_known))
+        for _ in range(10):
+            end = await manager.fork(end.id, 1, ChangesInput(), actor="test")
+        assert len((await load_family(manager, end, most=60)).members) == 11
+        for debate in (first, end):
+            counts.add(await count_family(manager, database, debate, is_known=is_known))
+        assert len(counts) == 1
+        assert max(counts.pop()) < 10
 
 
-async def count_comparison(
-    manager: DebateManager, database: str, parent: DebateSnapshot, forks: int, is_known: bool
-) -> int:
-    if not is_known:
-        manager.store.recent.clear()
-    async with count_statements(manager, database) as run:
-        relatives, unavailable = await compare_family(manager, parent)
-    assert (len(relatives), unavailable) == (forks, [])
-    return len(run)
+async def count_family(
+    manager: DebateManager, database: str, debate: DebateSnapshot, *, is_known: bool
+) -> tuple[int, ...]:
+    """The statements of each way to read a family: comparisons, all of it, its mark, and a page of all."""
+    counts = []
+    for read in (
+        lambda: compare_family(manager, debate),
+        lambda: load_family(manager, debate, 24),
+        lambda: mark_family(manager, debate, 24),
+        lambda: load_family_data(manager, debate.id),
+    ):
+        taken = []
+        for _ in range(3):  # another process looks for changes now and then
+            if not is_known:
+                manager.store.recent.clear()
+            async with count_statements(manager, database) as run:
+                await read()
+            taken.append(len(run))
+        counts.append(min(taken))
+    return tuple(counts)

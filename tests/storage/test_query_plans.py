@@ -35,9 +35,12 @@ SMALL = (
 )
 """What holds only what goes on now, or what was passed."""
 
-SORTING = ("select distinct owner, stream, item", "name in", "position > ", "outbox", "where stream = ")
+SORTING = (
+    *("select distinct owner, stream, item", "name in", "position > ", "outbox", "where stream = "),
+    "family = '",
+)
 """Statements that may sort: twenty items, the streams that were given, the entries that are new, queues, the rows of
-one stream."""
+one stream, the streams of one family."""
 
 LAZY = ("words VIRTUAL TABLE INDEX",)
 """Read row by row in the order that is wanted, up to the limit."""
@@ -63,6 +66,9 @@ async def use_lists(journal: SqliteJournal) -> None:
         for inside in (True, False):
             await find(status="running", streams=["s0"], inside=inside, changed_since=AT)
         await journal.find_by_prefix("s", owner=owner)
+    for owner in (None, "local"):
+        await journal.find_family("s0", owner=owner)
+    await journal.find_texts(["s0"], "receipt")
     await journal.find_owners(["s0"])
     await journal.find_changes(-1)
     await journal.find_changes(5)

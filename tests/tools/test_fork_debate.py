@@ -138,7 +138,7 @@ async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(dat
         with anyio.fail_after(5):
             while not child.debate.ended:
                 child = await manager.step(child.id, wait=5)
-        relatives, _ = await compare_family(manager, child)
+        relatives = (await compare_family(manager, child)).relatives
         with pytest.raises(DebateNotFoundError):
             await manager.fork("nosuchdebate", 0, ChangesInput(), actor="me")
 

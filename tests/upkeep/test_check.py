@@ -20,6 +20,8 @@ DERIVED = {
     "status": ("update stream set status = 'truncated' where name = ?", "the heading"),
     "details": ("""update stream set details = '{"outcome": "decided"}' where name = ?""", "the heading"),
     "broken details": ("update stream set details = '{' where name = ?", "the heading"),
+    "family": ("update stream set family = 'k3x9w2m4p7qr' where name = ?", "the family of forks"),
+    "parent": ("update stream set parent = 'k3x9w2m4p7qr' where name = ?", "the family of forks"),
     "sum": ("update spending set calls = 1 where stream = ?", "the sums"),
     "missing sum": ("delete from spending where stream = ?", "the sums"),
     "sum of another day": (

@@ -182,9 +182,11 @@ def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> N
     data = run_apart(hold)
     ids = [debate["debate_id"] for debate in data["debates"]]
     assert len(set(ids)) == 3
+    data["debates"][0]["relatives_left_out"] = 7
     with open_page(browser, tmp_path, data) as opened:
         assert opened.wait_for_chain() == "intact"
         assert opened.page.locator(".forks li").count() == 3
+        assert "7 more debates of the family are not shown here." in opened.page.inner_text("#forks")
         opened.page.locator(".forks li", has_text="never at all").get_by_role("button").first.click()
         opened.page.wait_for_function("(id) => counterpoint.position().debate_id === id", arg=ids[1])
         assert opened.wait_for_chain() == "intact"

@@ -25,7 +25,9 @@ from server.settings import Settings
     show_default=True,
 )
 @click.option(
-    "--family", is_flag=True, help="With --as html: the forks of the debate, too, in the same file."
+    "--family",
+    is_flag=True,
+    help="With --as html: its family of forks, too (the closest 24), in the same file.",
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, not stdout.")
 @click.pass_obj

@@ -98,13 +98,11 @@ def build_fork(
     changes = add_choice(changes, team, debate) if team else changes
     setup = apply_changes(debate, changes, at_round)
     past = adapt_events(entries, debate.setup, setup, changes)
-    # Inherited turns that were retracted after the inherited rounds stay retracted.
-    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
-    later = (event for event in made if event.turn_round <= at_round < event.round)
-    past += [event.model_copy(update={"round": at_round, "request_id": ""}) for event in later]
+    past += list_later_retractions(log, at_round)
     past += build_model_replacements(setup, past, changes)
     forked: dict[str, Any] = {
         "forked_from": debate_id,
+        "forked_root": debate.setup.forked_root or debate_id,
         "forked_at_round": at_round,
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": list_restanced(debate.setup, setup) if at_round else (),
@@ -123,6 +121,13 @@ def build_fork(
     if at_round:
         check_can_continue(setup, past, at_round)
     return setup, tuple(past)
+
+
+def list_later_retractions(log: Sequence[Recorded], at_round: int) -> list[Event]:
+    """Inherited turns that were retracted after the inherited rounds stay retracted."""
+    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
+    later = (event for event in made if event.turn_round <= at_round < event.round)
+    return [event.model_copy(update={"round": at_round, "request_id": ""}) for event in later]
 
 
 def list_restanced(before: Opened, after: Opened) -> tuple[str, ...]:

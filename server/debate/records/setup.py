@@ -249,12 +249,13 @@ def check_origin(setup: Opened) -> None:
     problem = "it is the mirror of what is no debate."
     require(is_mirror or not (setup.mirror_of or setup.mirrored_hash), problem)
     require(not (is_mirror and (setup.forked_from or setup.mirror != "off")), problem)
-    origin = (setup.forked_from, setup.forked_hash, setup.forked_at_round, setup.forked_restanced)
+    marks = (setup.forked_root, setup.forked_hash, setup.forked_at_round, setup.forked_restanced)
     if not setup.forked_from:
-        require(origin == ("", "", 0, ()), "it is forked from nothing.")
+        require(marks == ("", "", 0, ()), "it is forked from nothing.")
         return
     names = {debater.name for debater in setup.debaters}
-    is_debate = DEBATE_ID.fullmatch(setup.forked_from) and HASH.fullmatch(setup.forked_hash)
+    is_debate = all(map(DEBATE_ID.fullmatch, (setup.forked_from, setup.forked_root)))
+    is_debate = is_debate and bool(HASH.fullmatch(setup.forked_hash))
     require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")
 
 

@@ -60,6 +60,7 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
         "debate_id": stored.id,
         "question": debate.setup.question,
         "status": stored.status,
+        "tags": list(debate.tags),
         "outcome": found.outcome,
         "winner": found.winner,
         "winner_stance": found.winner_stance,
@@ -73,10 +74,30 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
     }
 
 
-def build_family(debate_id: str, relatives: list[dict[str, Any]], unavailable: list[str]) -> dict[str, Any]:
-    """A debate beside its relatives, without itself, which each comparison would repeat."""
+def build_family(
+    debate_id: str, relatives: list[dict[str, Any]], unavailable: list[str], left_out: int
+) -> dict[str, Any]:
+    """A debate beside its relatives, without itself, which each comparison would repeat.
+
+    `unavailable`: ids that cannot be read here. `left_out`: how many more relatives there are; `note` says so.
+    """
     others = [{name: part for name, part in pair.items() if name != "one"} for pair in relatives]
-    return {"debate_id": debate_id, "relatives": others, "unavailable": unavailable}
+    return {
+        "debate_id": debate_id,
+        "relatives": others,
+        "unavailable": unavailable,
+        "left_out": left_out,
+        "note": describe_left_out(debate_id, unavailable, left_out),
+    }
+
+
+def describe_left_out(debate_id: str, unavailable: list[str], left_out: int) -> str:
+    """Which relatives are missing in the comparisons of a debate, and how to find them; "" where none is."""
+    lost = f"Not in this database, or not readable: {', '.join(unavailable)}." if unavailable else ""
+    verb = "is" if left_out == 1 else "are"
+    found = f"A search of the list for {debate_id} finds forks of it."
+    more = f"{format_count(left_out, 'more relative')} {verb} not compared here, forked longer ago. {found}"
+    return " ".join(filter(None, (lost, more if left_out else "")))
 
 
 def find_relation(one: StoredDebate, other: StoredDebate) -> tuple[str, list[StoredDebate]]:
@@ -179,6 +200,8 @@ def render_comparison(comparison: dict[str, Any]) -> str:
         cost = cost_line(UsageSum(**each["usage"]))
         lines += ["", f"**{each['debate_id']}**", f"- {each['status']}: {finding}{margin}"]
         lines += [f"- {disarm_markup(format_heading(vote))}" for vote in each["votes"]]
+        if each["tags"]:
+            lines.append(f"- tags: {disarm_markup(format_heading(', '.join(each['tags'])))}")
         lines.append(f"- {rounds}, {format_count(each['turns'], 'turn')}; of its own: {cost}")
     if comparison["differences"]:
         lines += ["", "**What differs in the set-up**"]

@@ -197,7 +197,7 @@ async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit:
             break
         with suppress(DebateNotFoundError, StorageUnavailableError):  # deleted just now, or damaged
             snapshot = await store.load(listing.stream)
-            family = await find_root(store, snapshot)
+            family = snapshot.debate.setup.forked_root or snapshot.id
             if snapshot.debate.verdict and family not in families:
                 families.add(family)
                 found.append((snapshot, has_made_up(listing.details.get("models", ()))))
@@ -208,18 +208,6 @@ async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit:
 def has_made_up(models: Iterable[str]) -> bool:
     """Whether a model is made up, or too small to decide anything."""
     return not MADE_UP.isdisjoint(model.partition("?")[0] for model in models)
-
-
-async def find_root(store: "DebateStore", snapshot: "DebateSnapshot") -> str:
-    """The id of the debate that a fork goes back to, as far as its ancestors can be read."""
-    known = {snapshot.id}
-    while (parent := snapshot.debate.setup.forked_from) and parent not in known:
-        known.add(parent)
-        try:
-            snapshot = await store.load(parent)
-        except (DebateNotFoundError, StorageUnavailableError):
-            return parent
-    return snapshot.id
 
 
 def is_wrong(debate: Debate) -> bool:

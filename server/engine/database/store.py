@@ -35,7 +35,7 @@ from server.signing import Signer
 from storage.contract import LOCAL_OWNER
 from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
 from storage.contract.journal import Journal
-from storage.contract.streams import Entry, OpeningKey, Reservation, StreamHead, StreamListing
+from storage.contract.streams import Entry, OpeningKey, Relative, Reservation, StreamHead, StreamListing
 
 MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
@@ -126,9 +126,7 @@ class DebateStore:
 
     async def load_many(self, debate_ids: Collection[str]) -> dict[str, DebateSnapshot]:
         """As `load` of each, in two statements. Those that are not there, or cannot be read, are left out."""
-        with translate_storage_errors():
-            heads = await self.journal.heads(debate_ids)
-        heads = {name: head for name, head in heads.items() if self.owner in (None, head.owner)}
+        heads = await self.find_heads(debate_ids)
         loaded = {
             name: known
             for name, head in heads.items()
@@ -144,6 +142,18 @@ class DebateStore:
         for snapshot in loaded.values():
             self.recent.keep(snapshot)
         return loaded
+
+    async def find_heads(self, debate_ids: Collection[str]) -> dict[str, StreamHead]:
+        """The ends of debates, in one statement. Those that are not there are left out."""
+        with translate_storage_errors():
+            heads = await self.journal.heads(debate_ids)
+        return {name: head for name, head in heads.items() if self.owner in (None, head.owner)}
+
+    async def find_family(self, snapshot: DebateSnapshot) -> list[Relative]:
+        """All that a debate is related to by forks, newest first, and itself, as far as they are here."""
+        root = snapshot.debate.setup.forked_root or snapshot.id
+        with translate_storage_errors():
+            return await self.journal.find_family(root, owner=self.owner)
 
     async def find_head(self, debate_id: str) -> StreamHead:
         """The end of a debate, deleted ones included. Raises DebateNotFoundError for that of another owner."""
@@ -180,6 +190,23 @@ class DebateStore:
         """Its entries as they are stored: a later release writes more fields, and the hashes cover them."""
         with translate_storage_errors():
             return (await self.journal.read(snapshot.id))[: snapshot.debate.version]
+
+    async def read_many_entries(self, snapshots: Sequence[DebateSnapshot]) -> dict[str, list[Entry]]:
+        """As `read_entries` of each, in one statement. Raises as `load` where one was deleted meanwhile."""
+        entries = {}
+        with translate_storage_errors():
+            read = await self.journal.read_many([snapshot.id for snapshot in snapshots])
+            for snapshot in snapshots:
+                found = read.get(snapshot.id, ([], ""))
+                if isinstance(found, StorageError):
+                    raise found
+                entries[snapshot.id] = found[0][: snapshot.debate.version]
+        return entries
+
+    async def find_texts(self, snapshots: Sequence[DebateSnapshot], name: str) -> Mapping[str, str]:
+        """The texts that are kept beside debates under this name, in one statement."""
+        with translate_storage_errors():
+            return await self.journal.find_texts([snapshot.id for snapshot in snapshots], name)
 
     async def find_text(self, debate_id: str, name: str) -> str:
         """The text that was kept beside a debate under this name; "" for none."""

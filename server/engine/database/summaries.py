@@ -57,6 +57,8 @@ def build_stream_summary(
         is_final=bool(debate.ended),
         judgments=build_debate_rows(debate),
         owner=owner,
+        family=debate.setup.forked_root,
+        parent=debate.setup.forked_from,
     )
 
 

@@ -156,8 +156,8 @@ function takeDebate(given) {
   if (!given.since_seq) return app.debates.set(given.debate_id, given);
   if (!known || known.entries.length < given.since_seq) return null;  // it would leave a gap: the place asks again
   const entries = [...known.entries.slice(0, given.since_seq), ...given.entries];
-  const relatives = given.relatives.length ? given.relatives : known.relatives;
-  return app.debates.set(given.debate_id, { ...given, since_seq: 0, entries, relatives });
+  const { relatives, relatives_left_out } = given.relatives.length ? given : known;
+  return app.debates.set(given.debate_id, { ...given, since_seq: 0, entries, relatives, relatives_left_out });
 }
 
 let checks = 0;

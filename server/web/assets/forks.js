@@ -1,7 +1,7 @@
 // What if: the forks of the debate, and what it was forked from itself.
 
 function ForkSection({ app, debate }) {
-  const relatives = debate.data.relatives || [];
+  const { relatives = [], relatives_left_out: leftOut = 0 } = debate.data;
   if (!relatives.length) return null;
   const own = {
     debate_id: debate.id,
@@ -26,6 +26,7 @@ function ForkSection({ app, debate }) {
     html`<${Fork} key=${row.debate_id} app=${app} row=${row} longest=${longest} isOwn=${row === own} />`;
   return html`<${Section} id="forks" title="What if" why=${why}>
     <ul class="card forks">${rows.map(drawRow)}</ul>
+    ${leftOut > 0 && html`<p class="aside">${count(leftOut, "more debate")} of the family ${leftOut === 1 ? "is" : "are"} not shown here.</p>`}
   <//>`;
 }
 

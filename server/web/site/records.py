@@ -8,7 +8,7 @@ import anyio
 from server.debate.rules.decide import is_round_over, next_round
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.web.sources import load_debate_data, mark_family
+from server.web.sources import load_debate_data, mark_relatives
 
 MAX_KEPT = 8
 
@@ -43,7 +43,7 @@ class Records:
         snapshot = await self._manager.load(debate_id)
         is_run, family = await self._manager.is_run(debate_id), None
         if with_family:
-            family = await mark_family(self._manager, snapshot)
+            family = await mark_relatives(self._manager, snapshot)
         return Version(debate_id, snapshot.entries[-1].hash, is_run, since_seq, family)
 
     async def load(self, version: Version) -> bytes:

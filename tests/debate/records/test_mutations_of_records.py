@@ -186,6 +186,7 @@ def test_what_did_happen_passes_with_its_failures_interventions_and_forks(seed: 
         child = at.fork(draw.randint(0, max(at.debate.round - 1, 0)), seed=draw.choice([0, 99]))
     except InvalidRequestError:
         return
-    child.events[0] = child.events[0].model_copy(update={"forked_from": "k3x9w2m4p7qr"})
+    origin = dict.fromkeys(("forked_from", "forked_root"), "k3x9w2m4p7qr")
+    child.events[0] = child.events[0].model_copy(update=origin)
     child = DebateSimulation(verify_bodies(build_bodies(child.events)), events=child.events).play_on()
     assert verify_bodies(build_bodies(child.events)) == child.debate

@@ -74,7 +74,8 @@ def test_forks_at_every_round_follow(name: str) -> None:
     parent.play()
     for at_round in range(parent.debate.round):
         child = parent.fork(at_round)
-        child.events[0] = child.events[0].model_copy(update={"forked_from": "k3x9w2m4p7qr"})
+        origin = dict.fromkeys(("forked_from", "forked_root"), "k3x9w2m4p7qr")
+        child.events[0] = child.events[0].model_copy(update=origin)
         child.debate = replay(child.events)
         assert verify_bodies(build_bodies(child.play().events)) == child.debate
 
@@ -85,7 +86,7 @@ def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_end
     opened = opened.model_copy(update={"has_predicate": True})
     parent = simulate(opened, terminate_when=lambda debate: debate.round >= 2).play()
     child = parent.fork(3)
-    origin = {"forked_from": "k3x9w2m4p7qr", "has_predicate": False}
+    origin = {"forked_from": "k3x9w2m4p7qr", "forked_root": "n8d5t2v7w4yz", "has_predicate": False}
     child.events[0] = child.events[0].model_copy(update=origin)
     child.debate = replay(child.events)
 
@@ -136,6 +137,11 @@ def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_end
         (lambda found: found.append(found[-1]), "nothing follows here unasked"),
         (lambda found: found[0].update(forked_from="k3x9w2m4p7qr"), "it is forked from what is no debate"),
         (lambda found: found[0].update(forked_at_round=9), "it is forked from nothing"),
+        (lambda found: found[0].update(forked_root="k3x9w2m4p7qr"), "it is forked from nothing"),
+        (
+            lambda found: found[0].update(forked_from="k3x9w2m4p7qr", forked_hash="0" * 64),
+            "it is forked from what is no debate",
+        ),
     ],
 )
 def test_what_does_not_follow_is_refused_at_its_entry(change: Change, told: str) -> None:
@@ -143,7 +149,8 @@ def test_what_does_not_follow_is_refused_at_its_entry(change: Change, told: str)
 
 
 def test_a_fork_has_the_rounds_that_it_says_it_took_over() -> None:
-    origin = {"forked_from": "k3x9w2m4p7qr", "forked_at_round": 9, "forked_hash": "0" * 64}
+    origin = {"forked_at_round": 9, "forked_hash": "0" * 64}
+    origin |= dict.fromkeys(("forked_from", "forked_root"), "k3x9w2m4p7qr")
 
     assert "rounds that are not there" in refusal(lambda found: found[0].update(origin), record()[:2])
 
