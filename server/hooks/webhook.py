@@ -24,6 +24,7 @@ from server.debate.rules.decide import status
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.names import name_event
+from server.debate.views.warnings import failure_lines
 from server.hooks.address_policy import Resolver, is_public
 from server.hooks.config import AllowedHosts, Webhook, decode_secret
 from server.http import parse_retry_after
@@ -32,6 +33,7 @@ from storage.contract.outbox import OutboxItem
 
 MAX_BODY_BYTES = 512 * 1024
 MAX_RETRY_AFTER = 3600.0  # seconds
+MAX_FAILURE_LINES = 100
 
 SHORT_EVENT_FIELDS = ("seq", "at", "actor", "hash", "names", "kind", "seat", "phase", "round")
 """Fields of an event whose full form would exceed `MAX_BODY_BYTES`."""
@@ -58,6 +60,7 @@ def build_body(item: OutboxItem, debate: Debate, entry: Recorded) -> bytes:
             "format": debate.setup.format,
             "status": status(debate),
             "tags": list(debate.tags),
+            "failures": failure_lines(debate)[:MAX_FAILURE_LINES],
         },
     }
     body = json.dumps(content, ensure_ascii=False).encode()

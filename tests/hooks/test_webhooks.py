@@ -53,8 +53,24 @@ async def test_an_event_is_posted_with_its_debate_and_a_signature(database: str)
             "format": "second_opinion",
             "status": "concluded",
             "tags": ["test", "prod"],
+            "failures": [],
         },
     }
+
+
+@pytest.mark.requirement("D3", "D21")
+async def test_a_consensus_comes_with_the_seats_that_failed_until_then(database: str) -> None:
+    team = [{"name": name, "stance": f"plan {name}"} for name in ("Ada", "Ben", "Cy")]
+    team[2]["model"] = "faulty?model=scripted&empty=1"
+    async with open_receiver() as receiver:
+        hooks = [hook("ops", "consensus", webhook(receiver.url))]
+        async with open_hooks(database, *hooks) as manager:
+            await run_debate(manager, debaters=team, options={"phases": ["synthesis", "voting"]})
+            [posted] = await receiver.wait_for(1)
+
+    assert posted.json["event"]["names"] == ["consensus"]
+    [failure] = posted.json["debate"]["failures"]
+    assert failure.startswith("Cy (faulty?model=scripted&empty=1): ")
 
 
 @pytest.mark.parametrize(
