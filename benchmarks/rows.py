@@ -33,6 +33,7 @@ ROWS: dict[str, str] = {
     "many": "stored.lists:measure_many_lists",
     "replay": "stored.lists:measure_replay",
     "databases": "stored.databases:measure_databases",
+    "days": "stored.day_sums:measure_day_sums",
     "takeover": "crashes.takeover:measure_takeover",
     "limits": "speed.limits:measure_limits",
     "slow": "speed.limits:measure_slow_providers",

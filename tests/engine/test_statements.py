@@ -2,10 +2,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from benchmarks.stored.day_sums import fill_day
 from server.debate.analysis.judgments import Judgment, Reading
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.ledger import import_judgments
@@ -14,7 +17,8 @@ from server.engine.debates import DebateManager
 from server.engine.queries import compare_family, load_family, mark_family
 from server.models.fakes.scripted import ScriptedModel
 from server.web.sources import load_family_data
-from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from storage.contract.streams import Amount
+from tests.support.engines import open_engine, run_debate, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D20")]
 
@@ -78,19 +82,40 @@ async def test_opening_a_debate_takes_as_many_statements_whatever_seats_and_cand
         assert await count_start(manager, database, 26, 200) <= few + 1
 
 
-async def test_the_sums_of_a_day_take_as_many_statements_however_many_debates_there_are(
-    database: str,
-) -> None:
-    async with open_engine(
-        database, ScriptedModel(), daily_calls=10_000, owner_daily_calls=10_000
-    ) as manager:
-        for more in (1, 12):
-            for _ in range(more):
-                await run_round(manager)
-            async with count_statements(manager, database) as run:
-                left, _ = await manager.daily_budget.find_remaining("local")
-            assert left.calls < 10_000
-            assert sum("daily_spending" in sql for sql in run) == 2  # of all owners, and of this one
+async def test_the_budget_of_a_day_takes_as_many_statements_however_many_debates_spent(database: str) -> None:
+    async with open_engine(database, daily_calls=10**6, owner_daily_calls=10**6) as manager:
+        budget, journal = manager.daily_budget, manager.store.journal
+        counts = set[tuple[int, ...]]()
+        for begin, end in pairwise((0, 10, 1_000, 10_000)):
+            await fill_day(journal, budget.day, range(begin, end))
+            await budget.leases.acquire("spent0000000")
+            counts.add(await count_budget(manager, database, spent=end))
+        assert len(counts) == 1
+        looked, reserved, settled = counts.pop()
+        assert (looked, settled) == (2, 1)  # of all owners, and of this one
+        assert reserved < 8  # with the begin and the end of its transaction
+
+
+async def count_budget(manager: DebateManager, database: str, *, spent: int) -> tuple[int, ...]:
+    """The statements that tell what is left of the day, reserve of it, and give back; `spent`: calls of the day."""
+    budget, taken = manager.daily_budget, list[tuple[int, ...]]()
+    left = 0
+
+    def choose(most: int) -> Amount:
+        nonlocal left
+        left = most
+        return Amount(1)
+
+    for _ in range(3):  # another process looks for changes now and then
+        async with count_statements(manager, database) as looked:
+            remaining, _ = await budget.find_remaining("local")
+        async with count_statements(manager, database) as reserved:
+            await budget.reserve("spent0000000", Decimal(0), choose)
+        async with count_statements(manager, database) as settled:
+            await budget.settle("spent0000000", budget.build_reservation(()))
+        assert remaining.calls == left == 10**6 - spent
+        taken.append((len(looked), len(reserved), len(settled)))
+    return tuple(map(min, *taken))
 
 
 @pytest.mark.parametrize("is_known", [False, True])
