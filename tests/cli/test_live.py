@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -128,7 +129,7 @@ def test_n_writes_a_note_that_everybody_reads(database: str, cli: Cli) -> None:
         program.send("\r")
         program.wait_for("Everybody reads it")
         debate_id = find_id(program)
-        program.send("n\x1b")  # a key and what drops the note, at once: typed faster than anybody can
+        program.send("n\x1b")
         program.send("\x03")
         assert program.wait() == 128 + signal.SIGINT
 
@@ -136,15 +137,50 @@ def test_n_writes_a_note_that_everybody_reads(database: str, cli: Cli) -> None:
     assert [(row["action"], row["text"]) for row in log] == [("inject", "qc mind the cöst")]
 
 
+def test_keys_that_were_pressed_while_the_process_was_busy_all_count(database: str, cli: Cli) -> None:
+    with open_terminal(*STARTED, ENDLESS, database=database) as program:
+        program.wait_for("q leave it running")
+        program.send("xnFirst\rnSecond\rp")  # read at once, as they are after a while
+        program.wait_for("paused on request", "p go on")
+        debate_id = find_id(program)
+        program.send("pq")
+        assert program.wait() == 0
+        program.wait_for("Left running")
+
+    log = json.loads(cli("show", debate_id, "--view", "interventions", "--json").stdout)["log"]
+    done = [(row["action"], row["text"]) for row in log]
+    assert done == [("inject", "First"), ("inject", "Second"), ("pause", ""), ("resume", "")]
+
+
+def test_what_is_pasted_into_a_note_is_one_line_of_it_in_however_many_pieces(database: str, cli: Cli) -> None:
+    with open_terminal(*STARTED, ENDLESS, database=database) as program:
+        program.wait_for("q leave it running")
+        program.send("n")
+        program.wait_for("note to all:")
+        program.paste("Mind the\r\nquay,\tthe\x1b[1m gap\r\n")
+        program.wait_for("note to all: Mind the quay, the gap")
+        for piece in ("\x1b[20", "0~ and ", "the", " cöst\r", "\x1b[201", "~!\x1b[", "A?\r"):
+            program.send(piece)
+            program.read(0.05)
+        program.wait_for("Everybody reads it")
+        debate_id = find_id(program)
+        program.send("\x03")
+        assert program.wait() == 128 + signal.SIGINT
+        assert program.is_restored
+
+    log = json.loads(cli("show", debate_id, "--view", "interventions", "--json").stdout)["log"]
+    assert [row["text"] for row in log] == ["Mind the quay, the gap and the cöst!?"]
+
+
 @pytest.mark.parametrize("is_quick", [False, True], ids=["one-by-one", "before-the-first-is-read"])
 def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli, is_quick: bool) -> None:
     turns = ("--format", "verdict", "--rounds", "9")
     with open_terminal(*STARTED, "scripted?delay=0.5", *turns, database=database) as program:
         program.wait_for("[argumentation", "q leave it running")
-        for other in ("x", "xy"):  # a key, and a paste
+        for do_something_else in (partial(program.send, "x"), partial(program.paste, "c")):
             program.send("c")
             program.wait_for("c again concludes")
-            program.send(other)
+            do_something_else()
             program.wait_until_gone("c again concludes")
         if is_quick:
             program.send("cc")
@@ -166,7 +202,7 @@ def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli, is_quick:
 def test_a_debate_that_is_left_runs_to_its_end_without_paying_twice(database: str, cli: Cli) -> None:
     with open_terminal(*STARTED, "scripted?delay=0.8", database=database) as program:
         program.wait_for("[opening]", "q leave it running")
-        program.send("squeeze")  # a paste
+        program.paste("squeeze\n")
         program.wait_for("[rebuttal]", "q leave it running")  # it was read
         program.send("qq")
         assert program.wait() == 0

@@ -1,23 +1,36 @@
-"""Keys as they are pressed, without echo. Ctrl-C and Ctrl-Z stay signals."""
+"""Keys as they are pressed, and text that is pasted, without echo. Ctrl-C and Ctrl-Z stay signals.
+
+The terminal marks what is pasted: keys that were pressed while this process was busy arrive at once, too.
+"""
 
 import codecs
 import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Self
 
 import anyio
 
-from server.cli.live.region import RESTORE
+from server.cli.live.region import LEAVE_PASTES, MARK_PASTES, RESTORE
 
 _CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])")  # arrows, function keys, Alt
+_BEGUN_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*\Z")  # the rest of it comes with the next piece
+_PASTE, _END_OF_PASTE = "\x1b[200~", "\x1b[201~"
 
 ENTER, ESCAPE, BACKSPACE, CLEAR = "enter", "escape", "backspace", "clear"
 NAMES = {"\r": ENTER, "\n": ENTER, "\x1b": ESCAPE, "\x7f": BACKSPACE, "\b": BACKSPACE, "\x15": CLEAR}
+
+
+@dataclass(frozen=True, slots=True)
+class Paste:
+    """What was pasted, as one line."""
+
+    text: str
 
 
 class Keyboard:
@@ -60,6 +73,7 @@ class Keyboard:
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
         set_mode(self.descriptor, self.mode)
+        self._write(LEAVE_PASTES)
 
     def take_keys(self) -> None:
         import termios  # noqa: PLC0415
@@ -71,12 +85,17 @@ class Keyboard:
             # A read never waits: Ctrl-C drops what was typed before it, also when that was said to be there.
             mode[6][termios.VMIN] = mode[6][termios.VTIME] = 0
             termios.tcsetattr(self.descriptor, termios.TCSANOW, mode)
+        self._write(MARK_PASTES)
+
+    def _write(self, codes: str) -> None:
+        """To the terminal: stdout may be in the middle of a write."""
+        with suppress(OSError):
+            os.write(self.descriptor, codes.encode())
 
     def stop(self, number: int, _: FrameType | None) -> None:
         """Ctrl-Z: give the terminal back as it was, and stop."""
         set_mode(self.descriptor, self.mode)
-        with suppress(OSError):
-            os.write(self.descriptor, RESTORE.encode())  # stdout may be in the middle of a write
+        self._write(RESTORE)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
@@ -87,9 +106,9 @@ class Keyboard:
                 self.take_keys()
         self.on_return()
 
-    async def read(self) -> AsyncIterator[list[str]]:
-        """Keys that were pressed at once: characters, and names of others. It ends when the terminal is closed."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    async def read(self) -> AsyncIterator[str | Paste]:
+        """Keys, as characters and names of others, and pastes. It ends when the terminal is closed."""
+        decoder, parser = codecs.getincrementaldecoder("utf-8")("replace"), InputParser()
         while True:
             await anyio.wait_readable(self.descriptor)
             try:
@@ -97,7 +116,8 @@ class Keyboard:
             except OSError:  # it is gone
                 return
             if piece:
-                yield parse_keys(decoder.decode(piece))
+                for one in parser.feed(decoder.decode(piece)):
+                    yield one
             elif not self.is_open:
                 return
 
@@ -125,8 +145,35 @@ def set_mode(descriptor: int, mode: list[Any]) -> None:
         signal.signal(signal.SIGTTOU, handler)
 
 
+class InputParser:
+    """Keys and pastes in the pieces of what a terminal sends."""
+
+    def __init__(self) -> None:
+        self._rest, self._is_paste = "", False
+
+    def feed(self, piece: str) -> Iterator[str | Paste]:
+        """What is complete with this piece."""
+        text, self._rest = self._rest + piece, ""
+        while text:
+            mark = _END_OF_PASTE if self._is_paste else _PASTE
+            before, found, after = text.partition(mark)
+            if self._is_paste and not found:
+                self._rest = text
+                return
+            if self._is_paste:
+                yield Paste(flatten(before))
+            else:
+                begun = None if found else _BEGUN_SEQUENCE.search(before)
+                self._rest = begun[0] if begun else ""
+                yield from parse_keys(before.removesuffix(self._rest))
+            self._is_paste, text = self._is_paste != bool(found), after
+
+
 def parse_keys(text: str) -> list[str]:
-    """The keys of a text that a terminal sent. A line break within it was pasted, and is a space."""
     plain = _CONTROL_SEQUENCE.sub("", text)
-    whole = [" " if key in "\r\n" and end < len(plain) else key for end, key in enumerate(plain, 1)]
-    return [NAMES.get(key, key) for key in whole if key in NAMES or key.isprintable()]
+    return [NAMES.get(key, key) for key in plain if key in NAMES or key.isprintable()]
+
+
+def flatten(pasted: str) -> str:
+    plain = _CONTROL_SEQUENCE.sub("", pasted).rstrip("\r\n")
+    return "".join(key for key in re.sub(r"[\r\n\t]+", " ", plain) if key.isprintable())

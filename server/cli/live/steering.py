@@ -3,7 +3,7 @@
 import anyio
 
 from server.cli.live.display import LiveDisplay
-from server.cli.live.keyboard import BACKSPACE, CLEAR, ENTER, ESCAPE, Keyboard
+from server.cli.live.keyboard import BACKSPACE, CLEAR, ENTER, ESCAPE, Keyboard, Paste
 from server.cli.session import ACTOR
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.facts.errors import DebateError
@@ -28,8 +28,8 @@ class Steering:
     async def read(self, keyboard: Keyboard) -> None:
         """Do what the keys say until somebody leaves or the terminal is gone."""
         self.show_keys()
-        async for keys in keyboard.read():
-            await self.press(keys)
+        async for pressed in keyboard.read():
+            await self.take(pressed)
             if self.has_left.is_set():
                 return
             self.show_keys()
@@ -40,19 +40,16 @@ class Steering:
         leave = f"leave it {'paused' if is_paused else 'running'}" if self.runs else "leave"
         self.display.keys = f"{'p go on' if is_paused else 'p pause'}  n note  c conclude  q {leave}"
 
-    async def press(self, keys: list[str]) -> None:
-        """Keys that were read at once. One key pressed twice counts twice, however late it is read.
-
-        Different keys at once are a paste, which is text: outside of a note it does nothing.
-        """
-        if self.display.note is None and len(set(keys)) > 1:
-            self.is_sure, self.display.message = False, ""
-            return
-        for key in keys:
+    async def take(self, pressed: str | Paste) -> None:
+        """A key counts however late it is read. A paste is text: outside of a note it does nothing."""
+        if isinstance(pressed, Paste):
             if self.display.note is not None:
-                await self.edit(key)
-            elif not self.has_left.is_set():
-                await self.choose(key.lower())
+                self.display.note = (self.display.note + pressed.text)[:MAX_NOTE_LENGTH]
+            self.is_sure, self.display.message = False, ""
+        elif self.display.note is not None:
+            await self.edit(pressed)
+        else:
+            await self.choose(pressed.lower())
 
     async def choose(self, key: str) -> None:
         was_sure, self.is_sure = self.is_sure, False

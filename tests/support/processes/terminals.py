@@ -17,6 +17,7 @@ import pyte
 from server.cli.live.region import END_UPDATE
 
 DRAWN = END_UPDATE.encode()
+MARKED_PASTES = 2004 << 5  # as pyte has modes of terminals that are not of the standard
 PATIENCE = 5  # seconds without a sign of life
 SIZES = (
     "COLUMNS",
@@ -49,6 +50,11 @@ class TerminalProgram:
     def send(self, keys: str) -> None:
         os.write(self.terminal, keys.encode())
         self.heard_at = monotonic()
+
+    def paste(self, text: str) -> None:
+        """As a terminal does it that was asked to mark pastes."""
+        assert MARKED_PASTES in self.screen.mode
+        self.send(f"\x1b[200~{text}\x1b[201~")
 
     def read(self, seconds: float) -> bool:
         """What it has written, waited for so long. False if its end of the terminal is closed."""
@@ -117,10 +123,10 @@ class TerminalProgram:
 
     @property
     def is_restored(self) -> bool:
-        """Whether the terminal gives lines again, echoes, wraps, and shows its cursor."""
-        return (
-            self.is_reading_lines and pyte.modes.DECAWM in self.screen.mode and not self.screen.cursor.hidden
-        )
+        """Whether the terminal gives lines again, echoes, wraps, shows its cursor, and marks no pastes."""
+        modes = self.screen.mode
+        is_plain = pyte.modes.DECAWM in modes and MARKED_PASTES not in modes
+        return self.is_reading_lines and is_plain and not self.screen.cursor.hidden
 
 
 @contextmanager
