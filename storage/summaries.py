@@ -1,6 +1,7 @@
 """What is stored beside the entries of a stream, as columns and back. Pure."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -40,6 +41,17 @@ LAST_CHARACTER = "\U0010ffff"
 OWNER_MARK = "\ue001"
 """Likewise: it is a stream of another than the local owner. Followed by a digest of the owner, it is theirs."""
 
+WITHOUT_BLANKS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Japanese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
+    "\uac00-\ud7af]+"  # Korean, whose words are inflected
+)
+"""Runs of characters of languages that are written without blanks between words."""
+
+NO_WORDS = str.maketrans(dict.fromkeys((FINAL_MARK, OWNER_MARK, "\ufe0e", "\ufe0f", "\u20e3"), " "))
+"""Marks, which only `encode_words` writes, and what makes an emoji of a character, which is part of no word."""
+
 ReservationColumns = tuple[str | None, int | None, str | None]
 """(holder, requests, cost); None keeps the stored value."""
 
@@ -63,7 +75,7 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
 
 def encode_words(summary: StreamSummary) -> str:
     """The text for the search index: its own words, and marks of a final status and of an owner who is not local."""
-    text = remove_marks(summary.search_text)  # nobody writes marks but this function
+    text = separate_words(summary.search_text)
     if summary.is_final:
         text += f" {FINAL_MARK} {mark_status(summary.status)}"
     if summary.owner != LOCAL_OWNER:
@@ -71,8 +83,17 @@ def encode_words(summary: StreamSummary) -> str:
     return text
 
 
-def remove_marks(text: str) -> str:
-    return text.replace(FINAL_MARK, " ").replace(OWNER_MARK, " ")
+def separate_words(text: str) -> str:
+    """A text for the search index, or to be looked up there.
+
+    Runs of languages without blanks become overlapping pairs of characters, as in Lucene's analyzer for Chinese,
+    Japanese and Korean: so a text in them is found by every part of it.
+    """
+    return WITHOUT_BLANKS.sub(lambda run: f" {' '.join(pair_characters(run[0]))} ", text.translate(NO_WORDS))
+
+
+def pair_characters(run: str) -> list[str]:
+    return [run[place : place + 2] for place in range(max(len(run) - 1, 1))]
 
 
 def list_marks(status: str, owner: str | None, *, is_final: bool) -> tuple[list[str], list[str]]:

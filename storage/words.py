@@ -3,7 +3,7 @@
 import sqlite3
 
 from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_COMPARED_WORDS
-from storage.summaries import remove_marks
+from storage.summaries import separate_words
 
 MAX_QUERY_LENGTH = 4_000  # characters
 MAX_QUERY_WORDS = 32
@@ -11,7 +11,7 @@ MAX_QUERY_WORDS = 32
 # With the tokenizer of the table `words` of the SQLite journal.
 CREATE_TABLES = """
 create virtual table given using fts5 (
-    text, content = '', columnsize = 0, tokenize = 'unicode61 remove_diacritics 2'
+    text, content = '', columnsize = 0, tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
 );
 create virtual table word using fts5vocab (given, instance);
 """
@@ -39,11 +39,11 @@ class Tokenizer:
 
     def split_query(self, query: str) -> list[str]:
         """Its words, as many as count; the last one stands for all that begin so."""
-        return self.split(remove_marks(query[:MAX_QUERY_LENGTH]))[:MAX_QUERY_WORDS]
+        return self.split(separate_words(query[:MAX_QUERY_LENGTH]))[:MAX_QUERY_WORDS]
 
     def split_compared(self, text: str) -> list[str]:
         """The words by which a text is compared, or of long ones their beginnings, each once."""
-        words = self.split(remove_marks(text[:MAX_COMPARED_LENGTH]))
+        words = self.split(separate_words(text[:MAX_COMPARED_LENGTH]))
         return list(dict.fromkeys(word[:BEGINNING] for word in words))[:MAX_COMPARED_WORDS]
 
     def close(self) -> None:

@@ -54,8 +54,8 @@ MIGRATIONS: Sequence[Migration] = (
             # prefix indexes make search-as-you-type fast.
             """
         create virtual table words using fts5 (
-            text, content = '', columnsize = 0, detail = none, tokenize = 'unicode61 remove_diacritics 2',
-            prefix = '1 2 3'
+            text, content = '', columnsize = 0, detail = none,
+            tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'", prefix = '1 2 3'
         )
         """,
             # What each stream spent on a day (UTC), and what all did; costs are decimals.

@@ -172,6 +172,35 @@ class SearchContract:
         await create_stream(journal, "s", "Is remote work better?")
         assert await find_streams(journal, query) == []
 
+    async def test_texts_without_blanks_are_found_by_every_part(self, journal: Journal) -> None:
+        await create_stream(
+            journal, "s", "我们应该用Rust重写计费服务吗? เราควรย้ายไปใช้คิวที่ง่ายกว่า 서비스를 다시"
+        )
+        for query in [
+            "计费",
+            "计费服务",
+            "费服",
+            "务",
+            "rust",
+            "Rust重写",
+            "คิว",
+            "ย้ายไปใช้คิว",
+            "서비스",
+            "비스를",
+        ]:
+            assert await find_streams(journal, query) == ["s"], query
+        for query in ["计服", "费务", "服务器", "รุ่ง", "서를"]:
+            assert await find_streams(journal, query) == [], query
+
+    async def test_vowel_signs_are_part_of_a_word_and_what_makes_an_emoji_is_not(
+        self, journal: Journal
+    ) -> None:
+        await create_stream(journal, "s", "बिलिंग सेवा ❤️ 1️⃣")
+        for query in ("बिलिंग", "सेवा", "सेव", "❤️ 1", "1️⃣"):
+            assert await find_streams(journal, query) == ["s"], query
+        for query in ("बल", "लंग", "❤️", "️", "⃣"):
+            assert await find_streams(journal, query) == [], query
+
     async def test_of_a_long_query_the_beginning_counts(self, journal: Journal) -> None:
         await create_stream(journal, "s", "remote work " + "日" * 5_000)
         await create_stream(journal, "t", "nothing but work")
@@ -234,6 +263,25 @@ class SimilarityContract:
         (one,) = await journal.find_similar("Rewrites rewrite a service", status="concluded", limit=1)
         (same,) = await journal.find_similar("Rewrite a service", status="concluded", limit=1)
         assert (one.listing.stream, one.share) == ("inflected", same.share)
+
+    @pytest.mark.parametrize(
+        "questions",
+        [
+            "我们应该用Rust重写计费服务吗? | 重写计费服务, 还是继续用Python? | 我们应该用红色粉刷厨房吗?",
+            "請求サービスを書き直すべきですか? | 請求サービスの書き直しは必要? | 台所を緑に塗るべきですか?",
+            "เราควรขึ้นราคาแพ็กเกจพื้นฐานหรือไม่ | ถึงเวลาขึ้นราคาแพ็กเกจพื้นฐานหรือยัง | เห็ดนี้กินได้หรือไม่",
+            "기본 요금제의 가격을 올려야 하나요? | 지금 기본 요금제 가격을 올릴 때인가요? | 이 버섯은 먹을 수 있나요?",
+            "क्या मूल योजना की कीमत बढ़ानी है? | क्या मूल योजना की कीमत का समय है? | हम झील पर डेरा डालें?",
+        ],
+    )
+    async def test_languages_without_blanks_and_with_vowel_signs_are_compared(
+        self, journal: Journal, questions: str
+    ) -> None:
+        title, same, other = questions.split(" | ")
+        await conclude(journal, "s", title)
+        (found,) = await journal.find_similar(same, status="concluded")
+        assert found.share > 0.35
+        assert all(one.share < 0.35 for one in await journal.find_similar(other, status="concluded"))
 
     async def test_a_long_title_is_not_similar_to_everything(self, journal: Journal) -> None:
         many = " ".join(f"n{n}" for n in range(MAX_COMPARED_WORDS))

@@ -31,8 +31,8 @@ CREATE TABLE journal (
         ) strict
         ;
 CREATE VIRTUAL TABLE words using fts5 (
-            text, content = '', columnsize = 0, detail = none, tokenize = 'unicode61 remove_diacritics 2',
-            prefix = '1 2 3'
+            text, content = '', columnsize = 0, detail = none,
+            tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'", prefix = '1 2 3'
         );
 CREATE TABLE spending (
             day text not null,
