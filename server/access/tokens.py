@@ -100,7 +100,7 @@ class TokenFile:
         self._tokens: dict[str, StoredToken] = {}
 
     async def add_token(self, token: StoredToken) -> None:
-        self._write([*self._read().values(), token])
+        self._write([*({token.digest: token} | self._read()).values()])
 
     async def find_token(self, digest: str) -> StoredToken | None:
         return self._read().get(digest)

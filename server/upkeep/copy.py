@@ -1,8 +1,8 @@
 """Copies all debates of a database into another, which may be of another kind.
 
 Entries, seals and receipts are copied as they are, so that chains and receipts hold, and a debate that runs by itself
-goes on in the copy. Tombstones, the keys of requests and what hooks have reached and not finished are copied, too.
-Whatever is there already is not written again.
+goes on in the copy. Tombstones, the keys of requests, tokens and what hooks have reached and not finished are copied,
+too. Whatever is there already is not written again.
 """
 
 from collections import defaultdict
@@ -20,6 +20,7 @@ from storage.contract.errors import DamagedStreamError, DeletedStreamError, Dive
 from storage.contract.journal import Journal
 from storage.contract.ledger import NO_STREAM, LedgerRow
 from storage.contract.streams import Entry, StreamSummary
+from storage.contract.tokens import TokenStore
 
 MAX_READ = 64  # debates that are kept in memory
 
@@ -29,13 +30,17 @@ DIFFERENT_END = "its last entry is not the same in both databases"
 
 @dataclass
 class CopyResult:
-    """`stays_deleted`: debates that were deleted in the target, as they are in the source now."""
+    """`stays_deleted`: debates that were deleted in the target, as they are in the source now.
+
+    `copied_tokens`: that were added or revoked.
+    """
 
     debate_count: int = 0
     copied_debates: int = 0  # that were written to
     copied_entries: int = 0
     copied_tombstones: int = 0
     stays_deleted: int = 0
+    copied_tokens: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -68,6 +73,9 @@ class Copy:
         return self.source.store.journal
 
     async def run(self) -> None:
+        self.result.copied_tokens = await copy_tokens(
+            self.journal, self.target
+        )  # first: who may read the rest
         versions = await self.journal.outbox.find_versions(self.hooks.end)
         await self.copy_all(versions)
         for debate_id in await self.journal.find_deleted_streams():
@@ -239,3 +247,23 @@ async def copy_imported_judgments(source: Journal, target: Journal) -> None:
             missing[row.owner].append(row)
     for owner, rows in missing.items():
         await target.change_judgments(lambda _stored, rows=rows: rows, owner=owner)  # type: ignore[misc]
+
+
+async def copy_tokens(source: TokenStore, target: TokenStore) -> int:
+    """Add the tokens that are missing, and revoke those that were. Returns how many that are.
+
+    Without them nobody could use the copy; or anybody, where a server on loopback has no tokens. A token that was
+    revoked in one of the two stays revoked.
+    """
+    there = {token.digest: token for token in await target.read_tokens()}
+    count = 0
+    for token in await source.read_tokens():
+        known = there.get(token.digest)
+        if known is None:
+            await target.add_token(token)
+        elif token.revoked_at and not known.revoked_at:
+            await target.revoke_token(token.digest, token.revoked_at)
+        else:
+            continue
+        count += 1
+    return count

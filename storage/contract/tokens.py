@@ -19,7 +19,8 @@ class StoredToken:
 class TokenStore(Protocol):
     """Every method may raise StorageError."""
 
-    async def add_token(self, token: StoredToken) -> None: ...
+    async def add_token(self, token: StoredToken) -> None:
+        """One that is there already stays as it is."""
 
     async def find_token(self, digest: str) -> StoredToken | None: ...
 

@@ -18,7 +18,7 @@ CREATE_TOKENS = (
 
 _COLUMNS = "digest, owner, scopes, created_at, expires_at, revoked_at"
 
-INSERT_TOKEN = f"insert into token ({_COLUMNS}) values (?, ?, ?, ?, ?, ?)"
+INSERT_TOKEN = f"insert into token ({_COLUMNS}) values (?, ?, ?, ?, ?, ?) on conflict (digest) do nothing"
 
 SELECT_TOKENS = f"select {_COLUMNS} from token"
 

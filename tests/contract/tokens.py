@@ -1,5 +1,7 @@
 """What every store of tokens must do."""
 
+from dataclasses import replace
+
 import pytest
 
 from storage.contract.tokens import StoredToken, TokenStore
@@ -19,6 +21,7 @@ class TokenContract:
         assert await tokens.read_tokens() == []
         await tokens.add_token(ALICE)
         await tokens.add_token(BOB)
+        await tokens.add_token(replace(ALICE, owner="mallory"))
 
         assert await tokens.find_token(ALICE.digest) == ALICE
         assert await tokens.find_token(BOB.digest) == BOB

@@ -17,5 +17,6 @@ async def read_all(database: str) -> dict[str, Any]:
             "words": {word: count for word, count in (await journal.count_words()).items() if count},
             "judgments": await journal.read_judgments(),
             "keys": await journal.read_keys(),
+            "tokens": await journal.read_tokens(),
             "days": [(await journal.find_spending(day, now=0))[0] for day in sorted(days)],
         }

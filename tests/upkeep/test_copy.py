@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from server.access.tokens import SHOWN_DIGITS, StoredTokens, hash_token
 from server.engine.receipts import find_receipt
 from server.models.fakes.scripted import ScriptedModel
 from storage.addresses import find_name
@@ -119,6 +120,35 @@ def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(
             return await journal.find_all_streams()
 
     assert anyio.run(find_copied) == [running, "later"]
+
+
+def test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two(
+    cli: Cli, database: str, other: str
+) -> None:
+    made = {name: cli("--db", database, "token", "new", name).stdout.strip() for name in ("ann", "ben", "cy")}
+
+    async def find_owners(place: str) -> dict[str, str]:
+        async with open_any_journal(place) as journal:
+            tokens = StoredTokens(journal)
+            found = {name: await tokens.verify_token(token) for name, token in made.items()}
+        return {name: access.subject or "" for name, access in found.items() if access}
+
+    def revoke(place: str, name: str) -> None:
+        digits = hash_token(made[name])[:SHOWN_DIGITS]
+        assert cli("--db", place, "token", "revoke", digits).exit_code == 0
+
+    copied = cli("db", "copy", database, other)
+    assert "3 tokens added or revoked." in copied.stdout
+    assert anyio.run(find_owners, other) == {name: name for name in made}
+    assert anyio.run(read_all, other) == anyio.run(read_all, database)
+
+    revoke(database, "ann")
+    revoke(other, "ben")
+    again = cli("db", "copy", database, other)
+    assert "1 token added or revoked." in again.stdout
+    assert anyio.run(find_owners, other) == {"cy": "cy"}
+    assert anyio.run(find_owners, database) == {"ben": "ben", "cy": "cy"}
+    assert "token" not in cli("db", "copy", database, other).stdout.removeprefix(find_name(other))
 
 
 def test_a_database_is_not_copied_into_itself_or_from_nowhere(

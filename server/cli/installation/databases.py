@@ -83,9 +83,9 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
 def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
     """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
 
-    Chains, receipts, running debates and what hooks have reached are copied as they are; what is there already is not
-    written again. Exit code 1 if a debate is not the same in both then. Servers may run meanwhile: stop them then, and
-    copy again before you go on with the copy.
+    Chains, receipts, running debates, tokens and what hooks have reached are copied as they are; what is there already
+    is not written again. Exit code 1 if a debate is not the same in both then. Servers may run meanwhile: stop them
+    then, and copy again before you go on with the copy.
 
     Example: counterpoint db copy debates.db postgresql://counterpoint@db.example.org/counterpoint
     """
@@ -106,6 +106,8 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
     )
     if result.copied_tombstones:
         text += f" {format_count(result.copied_tombstones, 'deleted debate')} left a tombstone."
+    if result.copied_tokens:
+        text += f" {format_count(result.copied_tokens, 'token')} added or revoked."
     if result.stays_deleted:
         text += f" {format_count(result.stays_deleted, 'debate')} stays deleted there."
     show_result(asdict(result), text, result.problems, as_json=as_json)
