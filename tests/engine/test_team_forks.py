@@ -169,3 +169,13 @@ async def test_a_team_that_a_fork_cannot_have_is_refused_with_what_to_do() -> No
                 await fork(manager, parent, 0, **changes)
         with pytest.raises(InvalidRequestError, match="Round 4 is not over"):
             await fork(manager, parent, 4, team={})
+
+
+async def test_judges_that_a_fork_names_were_not_chosen() -> None:
+    async with open_many() as manager:
+        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
+        forked = await fork(manager, ended, judges={"models": ["mine"]})
+        team = build_state(forked)["team"]
+        assert (team["chosen"], team["judges"]) == (list_seats(ended), [])
+        assert "to judge" not in team["reason"]
+        check_opened(forked.debate.setup)

@@ -200,6 +200,46 @@ async def test_positions_that_are_named_go_to_the_models_chosen() -> None:
         assert {*setup.judges.models}.isdisjoint(setup.team.chosen)
 
 
+async def test_it_says_where_the_ledger_knows_nothing_of_the_topic() -> None:
+    async with open_many() as manager:
+        await teach(manager, 30, "art")
+        for topic, reason, answers in (
+            ("", "By how often they were right as far as the ledger knows, drawn", 0),
+            ("art", 'By how often they were right about "art" as far as the ledger knows, drawn', 360),
+            ("law", 'were right as far as the ledger knows (of "law" it knows nothing), drawn', 0),
+        ):
+            team = build_state(await start(manager, topic=topic))["team"]
+            assert reason in team["reason"]
+            assert team["topic_answers"] == answers
+
+
+async def test_it_says_which_judges_are_of_the_debaters_families() -> None:
+    names = ("acme/one", "acme/two", "beta/one", "beta/two")
+    note = "Judges of debaters' families, for want of better ones: "
+    async with open_many(names=names) as manager:
+        told = build_state(await start(manager, candidates=list(names)))
+        judges = [judge.partition(": ")[2] for judge in told["judges"]]
+        assert told["team"]["reason"].endswith(f" {note}{', '.join(judges)}.")
+    async with open_many() as manager:
+        await teach(manager, 100)
+        assert note not in build_state(await start(manager, candidates=[*NAMES, "mine"]))["team"]["reason"]
+
+
+async def test_a_topic_is_the_same_however_it_is_typed_and_its_record_can_be_restored(tmp_path: Any) -> None:
+    long = "ß" * 30
+    async with open_many() as manager:
+        await teach(manager, 30, "caf\N{LATIN SMALL LETTER E WITH ACUTE} law")
+        typed = await start(manager, topic=" CAFE\N{COMBINING ACUTE ACCENT}  Law")
+        assert build_state(typed)["team"]["topic_answers"] == 360
+        data = json.loads(json.dumps(await export_debate(manager, (await start(manager, topic=long)).id)))
+        with pytest.raises(ValueError, match="at most 60"):
+            await start(manager, topic=long + "s")
+    async with open_many(str(tmp_path / "elsewhere.db")) as elsewhere:
+        restored, _ = await restore_debate(elsewhere, data)
+        assert restored.debate.setup.team is not None
+        assert restored.debate.setup.team.topic == "ss" * 30
+
+
 async def test_what_cannot_be_chosen_is_refused_with_what_to_do() -> None:
     async with open_many() as manager:
         for team, message in (
@@ -213,6 +253,9 @@ async def test_what_cannot_be_chosen_is_refused_with_what_to_do() -> None:
             await start_debate(manager, models=["mine"], options={"team": {"candidates": list(NAMES)}})
         with pytest.raises(InvalidRequestError, match="without framing there are 2 debaters"):
             await start_debate(manager, options={"team": {"candidates": list(NAMES), "size": 3}})
+        with pytest.raises(ValueError, match="must be 2 or more, or 0 for one for each debater"):
+            await start(manager, size=1)
+        assert (await start(manager, size=0)).debate.setup.team == (await start(manager)).debate.setup.team
 
 
 async def test_few_candidates_of_one_family_and_names_given_twice_are_no_hindrance() -> None:
@@ -224,7 +267,7 @@ async def test_few_candidates_of_one_family_and_names_given_twice_are_no_hindran
         alone = build_state(await start(manager, candidates=["acme/one"]))["team"]
         assert alone["reason"].startswith("Chosen from 1 candidate: acme/one, acme/one")
         assert len(team["chosen"]) == 3
-        assert team["reason"].endswith("Some hold several seats: there were too few.")
+        assert " Some hold several seats: there were too few. Judges of debaters' families" in team["reason"]
 
 
 def refuse(_: object) -> str:

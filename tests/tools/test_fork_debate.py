@@ -87,7 +87,7 @@ async def test_a_fork_can_be_of_a_debate_that_is_under_way(open_client: Any) -> 
         ({"models": {"Ada": "no such model"}}, "no such model"),
         ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
         ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
-        ({"team": {"size": 1}}, "`changes.team.size` must be at least 2"),
+        ({"team": {"size": 1}}, "`changes.team.size` must be 2 or more"),
         ({"team": {"size": 3}}, "changes.team.size=3, and there are 2 debaters: leave the size out."),
         ({"team": "law"}, "`changes.team` must be an object {size, candidates, topic, diversity}"),
         ({"team": {"candidates": ["no such model"]}}, "no such model"),

@@ -24,7 +24,6 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Opened, Recorded
 from server.debate.facts.team import Team
-from server.debate.facts.text import normalize_topic
 from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.calls import pending_calls
@@ -107,7 +106,7 @@ def build_fork(
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": list_restanced(debate.setup, setup) if at_round else (),
         "tags": debate.tags,
-        "team": None if changes.models else setup.team,
+        "team": keep_choice(setup.team, changes),
         "ledger": None,  # what is known of its judges when it begins
         "memory": setup.memory and setup.memory.forget_texts(),
         "mirror_of": "",
@@ -128,6 +127,14 @@ def list_later_retractions(log: Sequence[Recorded], at_round: int) -> list[Event
     made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
     later = (event for event in made if event.turn_round <= at_round < event.round)
     return [event.model_copy(update={"round": at_round, "request_id": ""}) for event in later]
+
+
+def keep_choice(team: Team | None, changes: ChangesInput) -> Team | None:
+    """What a fork keeps of a choice: nothing where debaters get other models, no judges where others are named."""
+    if team is None or changes.models:
+        return None
+    is_named = changes.judges and changes.judges.models
+    return team.model_copy(update={"judges": (), "judge_gains": ()}) if is_named else team
 
 
 def list_restanced(before: Opened, after: Opened) -> tuple[str, ...]:
@@ -164,7 +171,7 @@ def plan_fork_team(
         count=count,
         seated=() if setup.framer else tuple(one.model for one in setup.debaters if one.name not in free),
         judges=0 if has_own_panel else MOST_JUDGES,
-        topic=normalize_topic(team.topic),
+        topic=team.topic,
         diversity=Fraction(str(team.diversity)),
     )
 

@@ -7,7 +7,7 @@ import pydantic
 from pydantic import AfterValidator, Field
 
 from server.debate.facts.config import MAX_PROMPT_LENGTH, Breakpoint
-from server.debate.facts.text import clean
+from server.debate.facts.text import clean, normalize_topic
 
 
 def take_one(given: Any) -> Any:
@@ -17,6 +17,7 @@ def take_one(given: Any) -> Any:
 
 Name = Annotated[str, Field(max_length=40)]
 Cleaned = Annotated[str, AfterValidator(clean)]
+Topic = Annotated[Cleaned, AfterValidator(normalize_topic), Field(max_length=60)]
 Text = Annotated[Cleaned, Field(max_length=MAX_PROMPT_LENGTH)]
 Stance = Annotated[Cleaned, Field(max_length=500)]
 ModelName = Annotated[str, pydantic.StringConstraints(max_length=200, strip_whitespace=True)]

@@ -27,6 +27,7 @@ from server.debate.commands.input_types import (
     Text,
     Tokens,
     ToolNames,
+    Topic,
     TurnTokens,
     Weights,
     parse_json_text,
@@ -248,12 +249,19 @@ class VotingInput(Input):
 
 
 class TeamInput(Input):
-    size: Annotated[int, Field(ge=2, le=26, description="0: one for each debater")] = 0
+    size: Annotated[int, Field(ge=0, le=26, description="0: one for each debater")] = 0
     candidates: Annotated[
         ModelNames, Field(max_length=200, description="Empty: `models`; in a fork its parent's")
     ] = []
-    topic: Annotated[Cleaned, Field(max_length=60, description="A tag of settled debates")] = ""
+    topic: Annotated[Topic, Field(description="A tag of settled debates")] = ""
     diversity: Annotated[float, Field(ge=0, le=1)] = 1
+
+    @pydantic.field_validator("size")
+    @classmethod
+    def check_size(cls, size: int) -> int:
+        if size == 1:
+            raise ValueError("must be 2 or more, or 0 for one for each debater")
+        return size
 
 
 class OptionsInput(Input):

@@ -1,6 +1,7 @@
 """Cleaning and measuring text that models or users wrote."""
 
 import re
+from unicodedata import normalize
 
 MAX_HEADING_LENGTH = 200
 
@@ -45,8 +46,8 @@ def clean_line(text: str) -> str:
 
 
 def normalize_topic(text: str) -> str:
-    """A topic or a tag as they are compared."""
-    return clean_line(text).casefold()
+    """A topic or a tag as they are compared: however its accents are encoded."""
+    return normalize("NFC", normalize("NFC", clean_line(text)).casefold())
 
 
 def collapse_whitespace(text: str) -> str:

@@ -28,7 +28,7 @@ from server.debate.facts.config import WRITTEN, Fact, Framing, Phase
 from server.debate.facts.earlier import MOST_RECALLED_BYTES
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Opened
-from server.debate.facts.text import clean, clean_line, count_bytes, normalize_topic
+from server.debate.facts.text import clean, clean_line, count_bytes
 from server.debate.schemas.output_schema import check_schema
 from server.debate.state.labels import is_label, label_debaters
 from server.debate.state.seats import find_models, seat_models
@@ -299,7 +299,7 @@ def check_team(setup: Opened) -> None:
     is_fit = len(set(models)) == len(models) and all(models) and {*models}.issuperset(chosen)
     is_fit = is_fit and len(team.gains) == len(team.chosen) and len(team.judge_gains) == len(team.judges)
     is_fit = is_fit and (all(draws) or not any(draws)) and len(team.seated) + len(team.chosen) <= MAX_DEBATERS
-    is_fit = is_fit and team.topic == normalize_topic(typed.topic) and len(team.judges) <= MOST_JUDGES
+    is_fit = is_fit and team.topic == typed.topic and len(team.judges) <= MOST_JUDGES
     require(is_fit, "team: the choice does not fit its candidates.")
     if setup.framer:
         require(setup.framer.models == team.chosen, "team: the positions are not given to those chosen.")

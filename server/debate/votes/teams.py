@@ -172,8 +172,14 @@ def choose_team(
         topic=request.topic,
         diversity=f"{diversity:.{DIGITS}f}".rstrip("0").rstrip("."),
         settled_items=known.settled_items,
+        topic_answers=count_topic_answers(request, known),
         ledger_head=known.position,
     )
+
+
+def count_topic_answers(request: TeamRequest, known: Knowledge) -> int:
+    found = (known.on_topic.get(model, Tally()) for model in dict.fromkeys(request.candidates))
+    return sum(tally.items for tally in found) if request.topic else 0
 
 
 def build_candidate(model: str, known: Knowledge, draw: float | None, cost: Decimal | None) -> Candidate:
@@ -258,29 +264,35 @@ def compute_price_share(cost: Decimal | None, dearest: Decimal) -> float:
 
 
 def describe_team(setup: Opened) -> str:
-    """Who was chosen, and by what, in a sentence or two; "" where the request says who sits where."""
+    """Who was chosen, and by what, in some sentences; "" where the request says who sits where."""
     team = setup.team
     if team is None:
         return ""
-    judging = ", ".join(dict.fromkeys(setup.judges.models)) if team.judges else ""
+    judging = list(dict.fromkeys(setup.judges.models)) if team.judges else []
     of = "1 candidate" if len(team.candidates) == 1 else f"{len(team.candidates)} candidates"
     chosen = f"Chosen from {of}: {', '.join(team.chosen) or 'no debater'}"
-    judges = f"; to judge: {judging}" if judging else ""
-    about = f' about "{team.topic}"' if team.topic else ""
-    if team.settled_items < SETTLED_ITEMS:
-        why = (
-            f"By families and prices alone: the ledger has {team.settled_items} settled items of them, and "
-            f"{SETTLED_ITEMS} are needed to know more"
-        )
-    else:
-        why = (
-            f"By how often they were right{about} as far as the ledger knows, drawn from the seed, by what their "
-            "errors have in common, and by price"
-        )
+    judges = f"; to judge: {', '.join(judging)}" if judging else ""
     several = (
         "" if len(set(team.chosen)) == len(team.chosen) else " Some hold several seats: there were too few."
     )
-    return f"{chosen}{judges}. {why}.{several}"
+    families = {*map(family, (*team.seated, *team.chosen))}
+    related = ", ".join(model for model in judging if family(model) in families)
+    near = f" Judges of debaters' families, for want of better ones: {related}." if related else ""
+    return f"{chosen}{judges}. {describe_reasons(team)}.{several}{near}"
+
+
+def describe_reasons(team: Team) -> str:
+    if team.settled_items < SETTLED_ITEMS:
+        return (
+            f"By families and prices alone: the ledger has {team.settled_items} settled items of them, and "
+            f"{SETTLED_ITEMS} are needed to know more"
+        )
+    about = f' about "{team.topic}"' if team.topic_answers else ""
+    unknown = f' (of "{team.topic}" it knows nothing)' if team.topic and not about else ""
+    return (
+        f"By how often they were right{about} as far as the ledger knows{unknown}, drawn from the seed, by what "
+        "their errors have in common, and by price"
+    )
 
 
 def show_team(setup: Opened) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from server.debate.facts.config import WRITTEN
 from server.debate.facts.errors import require
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
-from server.debate.facts.text import normalize_topic
 from server.debate.rules.framing import MAX_POSITIONS
 from server.debate.state.seats import find_models
 from server.debate.votes.teams import TeamRequest
@@ -50,7 +49,7 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
         count=free,
         seated=tuple(filter(None, names)),
         judges=0 if has_own_panel else MOST_JUDGES,
-        topic=normalize_topic(team.topic),
+        topic=team.topic,
         diversity=Fraction(str(team.diversity)),
     )
 
