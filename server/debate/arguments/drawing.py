@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable
 
+from server.debate.arguments.citations import Link
 from server.debate.arguments.graph import Graph
 from server.debate.arguments.points import Point, format_id
 from server.debate.facts.beliefs import Citation
@@ -25,14 +26,15 @@ MOST_ARROWS = 450
 DRAWN_TEXT = 60
 
 _ARROWS = {
-    "attacks": "-->|attacks|",
-    "undercuts": "-->|undercuts|",
-    "supports": "-.->|supports|",
-    "repeats": "-.->|repeats|",
-    "concedes": "-.->|concedes|",
-    "same_as": "---|same as|",
+    "attacks": "-->",
+    "undercuts": "-->",
+    "supports": "-.->",
+    "repeats": "-.->",
+    "concedes": "-.->",
+    "same_as": "---",
     "cites": "-.->",
 }
+_UNNAMED = "cites"  # what an arrow without a word means
 _STYLES = (
     "classDef stands stroke:#2a7,stroke-width:2px",
     "classDef falls stroke:#c33,stroke-dasharray:4",
@@ -80,13 +82,21 @@ def draw_points(graph: Graph, show: Showing, drawn: frozenset[Citation]) -> str:
         lines.append(f'{node}["{label}"]:::{graph.standing[cited]}')
     lines += ["end"] if last else []
     shown = [link for link in graph.links if link.source in numbers and link.target in numbers]
-    lines += [
-        f"{numbers[one.source]} {_ARROWS[one.relation]} {numbers[one.target]}" for one in shown[:MOST_ARROWS]
-    ]
+    lines += [f"{numbers[one.source]} {draw_arrow(one)} {numbers[one.target]}" for one in shown[:MOST_ARROWS]]
     left_out = len(graph.points) - len(numbers), len(graph.links) - min(len(shown), MOST_ARROWS)
     if any(left_out):
         lines.append(f"%% left out: {left_out[0]} points, {left_out[1]} links")
     return "\n".join([*lines, *_STYLES])
+
+
+def draw_arrow(link: Link) -> str:
+    """Named by its relation, and by who says so where that is not the debater."""
+    name = link.relation.replace("_", " ")
+    if link.is_read:
+        name += ", says the analyst"
+    elif link.relation == _UNNAMED:
+        return _ARROWS[link.relation]
+    return f"{_ARROWS[link.relation]}|{name}|"
 
 
 def escape_mermaid(text: str) -> str:

@@ -248,7 +248,7 @@ class TestLinks:
         assert build_verdict(at.debate).claims.common_ground == [
             f'[Bob 1.1] "{TURNS["Bob"]}" (claimed by Ada too, as the analyst reads it)'
         ]
-        assert "p1 ---|same as| p0" in draw(at.debate, "mermaid")
+        assert "p1 ---|same as, says the analyst| p0" in draw(at.debate, "mermaid")
         assert ">same_as<" in draw(at.debate, "graphml")
         assert ">analyst<" in draw(at.debate, "graphml")
 
