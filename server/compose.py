@@ -8,8 +8,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from server.debate.facts.errors import DebateError
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import DailyLimits
@@ -149,14 +147,13 @@ def build_embed(registry: ModelRegistry, model: str) -> Embed | None:
 
 async def embed(
     registry: ModelRegistry, model: str, texts: Sequence[str]
-) -> tuple[tuple[Vector, ...], Usage] | None:
-    """The vectors of texts, and what they took; None where the model gives none in time."""
+) -> tuple[tuple[Vector, ...], Usage | None]:
+    """The vectors of texts, and what they took; () where the model gives none in time."""
     try:
-        with anyio.fail_after(EMBEDDING_SECONDS):
-            return await registry.get_embedder(model).embed(texts, EMBEDDING_SECONDS)
-    except (ModelError, DebateError, TimeoutError) as error:
+        return await registry.get_embedder(model).embed(texts, EMBEDDING_SECONDS)
+    except (ModelError, DebateError) as error:
         logger.warning("Earlier debates are compared by words alone: %s", error)
-        return None
+        return (), error.usage if isinstance(error, ModelError) else None
 
 
 @asynccontextmanager

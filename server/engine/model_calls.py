@@ -116,7 +116,8 @@ class ModelCaller:
             except WithdrawnError:
                 raise
             except ModelError as error:
-                failure = build_failure(call, error.cause, error.detail, attempts=error.attempts)
+                attempts = 1 if error.usage else error.attempts  # which usage counts itself
+                failure = build_failure(call, error.cause, error.detail, error.usage, attempts=attempts)
             except TimeoutError:
                 failure = build_failure(call, "timeout", f"{call.model} gave up waiting for an answer")
             except asyncio.CancelledError:

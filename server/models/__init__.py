@@ -49,17 +49,24 @@ class ModelError(Exception):
     """The model gave no reply, and an immediate repeat will not help.
 
     The text is shown to callers and recorded in the debate. It names the model and the cause, and never
-    contains a key or a whole provider response.
+    contains a key or a whole provider response. `usage`: of requests that were answered all the same.
     """
 
     def __init__(
-        self, cause: FailureCause, detail: str, *, attempts: int = 1, may_be_repeated: bool = False
+        self,
+        cause: FailureCause,
+        detail: str,
+        *,
+        attempts: int = 1,
+        may_be_repeated: bool = False,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(detail)
         self.cause = cause
         self.detail = detail
         self.attempts = attempts
         self.may_be_repeated = may_be_repeated  # when fewer requests are in flight
+        self.usage = usage
 
 
 @dataclass(slots=True)

@@ -9,7 +9,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from typing import NamedTuple, Protocol
+
+import anyio
 
 from server.debate.facts.answers import build_embedding_key
 from server.models import ModelError, Usage
@@ -57,29 +60,58 @@ class CachedEmbedder:
         source = f"{self.name} {self.address}" if self.address else self.name
         keys = [build_embedding_key(source, text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
-        kept = await self.cache.find_vectors(wanted.keys())
-        missing = {key: text for key, text in wanted.items() if key not in kept}
-        found, usage = await self._ask(missing, timeout)
-        if found and kept and len({len(vector) for vector in (*found.values(), *kept.values())}) > 1:
-            # Another model answers to the name by now.
-            again, more = await self._ask({key: text for key, text in wanted.items() if key in kept}, timeout)
-            found, usage = found | again, add_usage(usage, more)
-        known = {**kept, **found}
-        return Embeddings(check_vectors(self.name, [known[key] for key in keys], len(texts)), usage)
+        taken = [Usage(model=self.name, cost_usd="0", attempts=0)]
+        try:
+            with anyio.fail_after(timeout):
+                known = await self._find(wanted, timeout, taken)
+            return build_embeddings(
+                self.name, [known[key] for key in keys], len(texts), reduce(add_usage, taken)
+            )
+        except TimeoutError:
+            told = f"{self.name} gave no vectors in {timeout:g} seconds."
+            raise ModelError("timeout", told, usage=reduce(add_usage, taken)) from None
 
-    async def _ask(self, texts: Mapping[str, str], timeout: float) -> tuple[dict[str, Vector], Usage]:  # noqa: ASYNC109  (as above)
-        """The vectors of texts by key, a part after the other, each kept as it comes; and what they took."""
-        usage = Usage(model=self.name, cost_usd="0", attempts=0)
+    async def _find(
+        self,
+        wanted: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109  (as above)
+        taken: list[Usage],
+    ) -> dict[str, Vector]:
+        """The vectors of texts by key, all of one model. `taken`: added to with each answer."""
+        rows = await self.cache.find_vectors(wanted.keys())
+        kept = {key: vector for key, vector in rows.items() if has_direction(vector)}
+        missing = {key: text for key, text in wanted.items() if key not in kept}
+        found = await self._ask(missing, timeout, taken)
+        known = {**kept, **found}
+        if len({len(vector) for vector in known.values()}) > 1:
+            # Another model answers to the name by now.
+            older = {key: text for key, text in wanted.items() if key not in found}
+            known |= await self._ask(older, timeout, taken)
+        return known
+
+    async def _ask(
+        self,
+        texts: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109  (as above)
+        taken: list[Usage],
+    ) -> dict[str, Vector]:
+        """The vectors of texts by key, a part after the other, each kept as it comes."""
         found: dict[str, Vector] = {}
         rows = list(texts.items())
         for start in range(0, len(rows), TEXTS_AT_ONCE):
             part = dict(rows[start : start + TEXTS_AT_ONCE])
-            answer = await self.embedder.embed(list(part.values()), timeout)
+            try:
+                answer = await self.embedder.embed(list(part.values()), timeout)
+            except ModelError as error:
+                last = error.usage or Usage(model=self.name, cost_usd="0")
+                usage = reduce(add_usage, [*taken, last.model_copy(update={"attempts": error.attempts})])
+                error.usage = usage if error.usage or len(taken) > 1 else None
+                raise
+            taken.append(answer.usage)
             vectors = dict(zip(part, answer.vectors, strict=True))
             await self.cache.keep_vectors(vectors)
             found |= vectors
-            usage = add_usage(usage, answer.usage) if start else answer.usage
-        return found, usage
+        return found
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:
@@ -95,10 +127,15 @@ def add_usage(one: Usage, other: Usage) -> Usage:
     )
 
 
-def check_vectors(model: str, vectors: Sequence[Sequence[float]], count: int) -> tuple[Vector, ...]:
+def build_embeddings(model: str, vectors: Sequence[Sequence[float]], count: int, usage: Usage) -> Embeddings:
     """The vectors as they are. Raises ModelError unless there are so many, of one length, each with a direction."""
     found = tuple(tuple(map(float, vector)) for vector in vectors)
     is_whole = len(found) == count and len({len(vector) for vector in found}) == 1
-    if not is_whole or not all(0 < math.hypot(*vector) < math.inf for vector in found):
-        raise ModelError("unreadable", f"{model}: its answer is not one vector for each text.")
-    return found
+    if not is_whole or not all(map(has_direction, found)):
+        told = f"{model}: its answer is not one vector for each text."
+        raise ModelError("unreadable", told, attempts=usage.attempts, usage=usage)
+    return Embeddings(found, usage)
+
+
+def has_direction(vector: Vector) -> bool:
+    return 0 < math.hypot(*vector) < math.inf

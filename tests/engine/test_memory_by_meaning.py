@@ -1,6 +1,8 @@
 """Earlier debates by the meaning of their questions, and vectors that are kept."""
 
+import math
 import random
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,8 @@ from server.debate.facts.events import Usage
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.memory import FAR_APART, NEWEST, choose_close, recall
 from server.engine.database.store import DebateStore
-from server.models.embeddings import CachedEmbedder, Embeddings, Vector
+from server.models import ModelError
+from server.models.embeddings import TEXTS_AT_ONCE, CachedEmbedder, Embeddings, Vector
 from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel
 from storage.contract.cache import CachedBody
@@ -46,8 +49,8 @@ async def recall_ids(store: DebateStore, question: str) -> list[str]:
     return [one.recalled.debate_id for one in await recall(store, question, limit=5)]
 
 
-async def embed_nothing(_: Sequence[str]) -> None:
-    return None
+async def embed_nothing(_: Sequence[str]) -> tuple[list[Vector], Usage | None]:
+    return [], Usage(model="planted", input_tokens=9, cost_usd="0.01")
 
 
 async def test_a_question_in_other_words_is_found_by_its_meaning(tmp_path: Path) -> None:
@@ -187,6 +190,85 @@ async def test_vectors_of_a_model_that_was_replaced_are_asked_for_again(tmp_path
     assert (again.usage.attempts, len(short.asked)) == (0, 3)
 
 
+async def test_vectors_of_two_models_that_were_kept_one_by_one_are_asked_for_again(tmp_path: Path) -> None:
+    short = ShortEmbedder()
+    async with open_journal(tmp_path / "db") as journal:
+        cache = DatabaseCache(journal, 10**6)
+        await CachedEmbedder("m", ScriptedEmbedder(), cache).embed(["one"], 5)
+        await CachedEmbedder("m", short, cache).embed(["two"], 5)
+        for _ in range(2):
+            found = await CachedEmbedder("m", short, cache).embed(["one", "two"], 5)
+            assert found.vectors == ((1.0, 3.0), (1.0, 3.0))
+    assert short.asked == ["two", "one", "two"]
+
+
+MANY = [f"text {n}" for n in range(TEXTS_AT_ONCE + 1)]
+
+
+@dataclass
+class FailingEmbedder:
+    """Answers once, and then fails, hangs or answers what is no vector."""
+
+    failure: str
+    number: int = 0
+
+    async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ARG002, ASYNC109
+        self.number += 1
+        usage = Usage(model="m", input_tokens=7, cost_usd="0.01")
+        if self.number == 1:
+            return Embeddings(tuple((1.0, 2.0) for _ in texts), usage)
+        if self.failure == "hangs":
+            await anyio.sleep_forever()
+        if self.failure == "other lengths":
+            return Embeddings(tuple((1.0,) for _ in texts), usage)
+        paid = usage if self.failure == "unreadable" else None
+        raise ModelError("unreadable" if paid else "unavailable", "It failed.", attempts=3, usage=paid)
+
+
+@pytest.mark.parametrize(
+    ("failure", "cause", "spent"),
+    [
+        ("down", "unavailable", (7, "0.01", 4)),
+        ("unreadable", "unreadable", (14, "0.02", 4)),
+        ("hangs", "timeout", (7, "0.01", 1)),
+        ("other lengths", "unreadable", (14, "0.02", 2)),
+    ],
+)
+async def test_what_was_answered_before_a_failure_is_paid_and_kept(
+    tmp_path: Path, failure: str, cause: str, spent: tuple[int, str, int]
+) -> None:
+    async with open_journal(tmp_path / "db") as journal:
+        cache = DatabaseCache(journal, 10**6)
+        with anyio.fail_after(5), pytest.raises(ModelError) as caught:
+            await CachedEmbedder("m", FailingEmbedder(failure), cache).embed(MANY, 0.2)
+        assert caught.value.cause == cause
+        usage = caught.value.usage
+        assert usage
+        assert (usage.input_tokens, usage.cost_usd, usage.attempts) == spent
+        asked = CountingEmbedder()
+        await CachedEmbedder("m", asked, cache).embed(MANY[:TEXTS_AT_ONCE], 5)
+        assert asked.asked == []
+
+
+async def test_a_failure_before_any_answer_has_no_usage(tmp_path: Path) -> None:
+    async with open_journal(tmp_path / "db") as journal:
+        with pytest.raises(ModelError) as caught:
+            await CachedEmbedder("m", FailingEmbedder("down", 1), DatabaseCache(journal, 10**6)).embed(
+                MANY, 5
+            )
+    assert (caught.value.usage, caught.value.attempts) == (None, 3)
+
+
+async def test_a_debate_counts_vectors_that_were_paid_for_nothing(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        await run_debate(manager, question=BILLING)
+        manager.store.embed = embed_nothing
+        asked = await run_debate(manager, question=f"{BILLING} Now?", options={"memory": 1})
+        assert asked.debate.setup.memory
+        assert len(asked.debate.setup.memory.ids) == 1  # by words
+        assert (asked.debate.usage[0].model, asked.debate.usage[0].cost_usd) == ("planted", "0.01")
+
+
 async def test_many_texts_are_embedded_in_several_requests(tmp_path: Path) -> None:
     texts = [f"text {n}" for n in range(200)]
     async with open_journal(tmp_path / "db") as journal:
@@ -209,9 +291,10 @@ async def test_a_kept_answer_that_cannot_be_read_is_none(tmp_path: Path, body: b
         assert await DatabaseCache(journal, 10**6).find_answer("k") is None
 
 
-async def test_a_kept_vector_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("body", [b"seven b", b"", bytes(16), array("d", [math.nan, 1.0]).tobytes()])
+async def test_a_kept_vector_that_cannot_be_read_is_asked_for_again(tmp_path: Path, body: bytes) -> None:
     async with open_journal(tmp_path / "db") as journal:
         key = build_embedding_key("m", "one")
-        await journal.keep_cached("embedding", [CachedBody(key, b"seven b")], max_bytes=10**6)
+        await journal.keep_cached("embedding", [CachedBody(key, body)], max_bytes=10**6)
         found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(journal, 10**6)).embed(["one"], 5)
         assert found.vectors == (await ScriptedEmbedder().embed(["one"], 5)).vectors

@@ -24,7 +24,7 @@ from server.debate.replies.observations import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
 MAX_ENTRIES = 20_000
-MAX_ATTEMPTS = 10  # requests for one answer
+MAX_ATTEMPTS = 100  # requests for one answer, or for the vectors of all questions that are compared
 MAX_TOKENS = 10**12  # of one answer
 MAX_MILLISECONDS = 10**9
 MAX_COST_USD = 1_000_000  # of one answer

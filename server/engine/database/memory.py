@@ -95,8 +95,8 @@ from these."""
 MAX_EMBEDDED_LENGTH = 2_000  # characters of a question
 
 Vectors = Sequence[Sequence[float]]
-Embed = Callable[[Sequence[str]], Awaitable[tuple[Vectors, Usage] | None]]
-"""The vectors of texts, and what they took; None where they cannot be had."""
+Embed = Callable[[Sequence[str]], Awaitable[tuple[Vectors, Usage | None]]]
+"""The vectors of texts, () where they cannot be had, and what that took."""
 
 
 class Ranking(NamedTuple):
@@ -148,27 +148,32 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
             question, status="concluded", owner=store.owner, limit=CANDIDATES
         )
     similar = [one for one in similar if may_be_recalled(one.listing, with_dry_runs)]
+    found: list[StreamListing] | None = None
+    usage: Usage | None = None
     if store.embed:
         newest = await store.find(status="concluded", limit=NEWEST)
         listings = {one.stream: one for one in newest if may_be_recalled(one, with_dry_runs)}
         listings |= {one.listing.stream: one.listing for one in similar}
-        if listings and (ranking := await rank_by_meaning(store.embed, question, [*listings.values()])):
-            return ranking
-    return Ranking([one.listing for one in similar if one.share >= MIN_SHARE])
+        if listings:
+            found, usage = await rank_by_meaning(store.embed, question, [*listings.values()])
+    if found is None:
+        found = [one.listing for one in similar if one.share >= MIN_SHARE]
+    return Ranking(found, usage if usage and usage.attempts else None)
 
 
-async def rank_by_meaning(embed: Embed, question: str, listings: Sequence[StreamListing]) -> Ranking | None:
+async def rank_by_meaning(
+    embed: Embed, question: str, listings: Sequence[StreamListing]
+) -> tuple[list[StreamListing] | None, Usage | None]:
     """Those of the debates whose questions mean something close, closest first; None where that cannot be told."""
     titles = [listed.title[:MAX_EMBEDDED_LENGTH] for listed in listings]
     others = list(dict.fromkeys([*FAR_APART, *titles]))  # a question asked often counts once in the mean
-    embedded = await embed([question[:MAX_EMBEDDED_LENGTH], *others])
-    if embedded is None:
-        return None
-    vectors, usage = embedded
+    vectors, usage = await embed([question[:MAX_EMBEDDED_LENGTH], *others])
+    if not vectors:
+        return None, usage
     close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
     ranks = {others[place]: rank for rank, place in enumerate(close)}
     found = sorted((ranks[title], place) for place, title in enumerate(titles) if title in ranks)
-    return Ranking([listings[place] for _, place in found][:CANDIDATES], usage if usage.attempts else None)
+    return [listings[place] for _, place in found][:CANDIDATES], usage
 
 
 def choose_close(vector: Sequence[float], others: Vectors) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from server.debate.facts.config import Price
 from server.models import LITELLM_PREFIX, Attempt, Usage
-from server.models.embeddings import Embeddings, check_vectors
+from server.models.embeddings import Embeddings, build_embeddings
 from server.models.providers.addresses import check_callable, find_api_base
 from server.models.providers.connections import Connections, UnreadableResponseError, read_body
 from server.models.providers.direct import check_endpoint, classify_direct_error, parse
@@ -41,7 +41,7 @@ class ProviderEmbedder(ProviderCaller):
         asked = await self.ask_repeatedly(partial(self._ask_once, texts), timeout)
         vectors, usage = asked.answer
         took = {"attempts": asked.attempts, "milliseconds": round(asked.seconds * 1000)}
-        return Embeddings(check_vectors(self.name, vectors, len(texts)), usage.model_copy(update=took))
+        return build_embeddings(self.name, vectors, len(texts), usage.model_copy(update=took))
 
     async def _ask_once(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         made = Attempt(self.name, self.provider, operation="embeddings")

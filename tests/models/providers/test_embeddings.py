@@ -109,6 +109,17 @@ async def test_what_is_no_vector_for_each_text_is_unreadable(
     assert error.value.cause == "unreadable"
 
 
+async def test_vectors_that_are_of_no_use_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = [encode_response(503, {}), answer(data=[{"index": 0, "embedding": [1.0]}])]
+    async with serve(lambda _: replies.pop(0)) as base:
+        monkeypatch.setenv("MINE_API_BASE", base)
+        with pytest.raises(ModelError) as error:
+            await embed()
+    usage = error.value.usage
+    assert usage
+    assert (usage.input_tokens, usage.attempts, error.value.attempts) == (9, 2, 2)
+
+
 async def test_a_provider_that_is_down_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve(lambda _: encode_response(503, {})) as base:
         monkeypatch.setenv("MINE_API_BASE", base)
