@@ -16,7 +16,18 @@ create table cached (
 create index cached_by_stream on cached (stream) where stream <> '';
 """
 
-MARK_USED = "update cached set used = clock_timestamp() where key = any($1::text[])"
+LOCK_CACHE = "select pg_advisory_xact_lock(20261123)"
+"""One writer after the other: two would see the same room, and could wait for each other's rows."""
+
+LOCK_STREAMS = "select name from stream where name = any($1::text[]) order by name for key share"
+"""Whoever deletes one of them waits, or has deleted it."""
+
+# Rows that others are writing are left as they are: what reads waits for nobody.
+MARK_USED = """
+update cached set used = clock_timestamp() where key in (
+    select key from cached where key = any($1::text[]) for update skip locked
+)
+"""
 SELECT_CACHED = "select key, body, stream from cached where key = any($1::text[])"
 KEEP_CACHED = """
 insert into cached (key, kind, stream, body, used)
@@ -48,10 +59,14 @@ class PostgresCache:
         return found
 
     async def keep_cached(self, kind: str, bodies: Sequence[CachedBody], *, max_bytes: int) -> None:
-        keys, streams = [one.key for one in bodies], [one.stream for one in bodies]
-
         async def keep(session: Session) -> None:
-            await session.fetch(KEEP_CACHED, kind, keys, streams, [one.body for one in bodies])
+            known = {""}
+            if named := {one.stream for one in bodies} - known:
+                known |= {name for (name,) in await session.fetch(LOCK_STREAMS, [*named])}
+            await session.fetch(LOCK_CACHE)
+            rows = [one for one in bodies if one.stream in known]
+            keys, streams = [one.key for one in rows], [one.stream for one in rows]
+            await session.fetch(KEEP_CACHED, kind, keys, streams, [one.body for one in rows])
             [(size,)] = await session.fetch(SUM_CACHED)
             if size > max_bytes:
                 await session.fetch(DROP_UNUSED, max_bytes)
@@ -62,4 +77,14 @@ class PostgresCache:
         return [CacheSum(*row) for row in await self._db.fetch(SUM_BY_KIND)]
 
     async def clear_cache(self) -> None:
-        await self._db.write("delete from cached")
+        async def clear(session: Session) -> None:
+            await session.fetch(LOCK_CACHE)
+            await session.fetch("delete from cached")
+
+        await self._db.transact(clear)
+
+
+async def drop_cached(session: Session, stream: str) -> None:
+    """Drop what is kept of a stream that is being deleted."""
+    await session.fetch(LOCK_CACHE)
+    await session.fetch("delete from cached where stream = $1", stream)

@@ -6,6 +6,7 @@ from storage.chain import Head, encode_tombstone, parse_tombstone
 from storage.contract.deletion import Tombstone
 from storage.contract.streams import StreamSummary
 from storage.postgres.appends import add_judgments
+from storage.postgres.cache import drop_cached
 from storage.postgres.connections.pool import UPKEEP_SECONDS, Database, Session
 from storage.postgres.upkeep import ADD_SPENDING, LOCK_DAYS, add_days_up
 from storage.summaries import encode_summary
@@ -41,7 +42,6 @@ FORGET = [
     "delete from opening where stream = $1",
     "delete from outbox where stream = $1",
     "delete from lease where stream = $1",
-    "delete from cached where stream = $1",
     "delete from removal where stream = $1",
 ]
 """All of a stream but what it spent, so that the sums of its days stay true, and its judgments."""
@@ -72,6 +72,7 @@ class PostgresDeletion:
             await session.fetch("delete from word where number = $1", number)
             for statement in FORGET if keep_judgments else [FORGET_JUDGMENTS, *FORGET]:
                 await session.fetch(statement, stream)
+            await drop_cached(session, stream)
             await bury(session, tombstone)
             return tombstone
 

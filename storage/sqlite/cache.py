@@ -27,7 +27,8 @@ update cached set used = (select max(used) + 1 from cached) where key in (select
 """
 REPLACE_CACHED = """
 insert or replace into cached (key, kind, stream, body, used)
-select ?, ?, ?, ?, coalesce(max(used), 0) + 1 from cached
+select ?1, ?2, ?3, ?4, coalesce((select max(used) from cached), 0) + 1
+where ?3 = '' or exists (select 1 from stream where name = ?3)
 """
 SUM_CACHED = "select coalesce(sum(length(body)), 0) from cached indexed by cached_by_use"
 DROP_UNUSED = """

@@ -1,10 +1,13 @@
 """What every journal must do: keep what spares work, within bounds, and only that."""
 
+import asyncio
+import random
+
 import pytest
 
 from storage.contract.cache import CachedBody, CacheSum
 from storage.contract.journal import Journal
-from tests.contract.journal_helpers import LATER, append_entries
+from tests.contract.journal_helpers import LATER, TIMEOUT, append_entries
 
 MUCH = 1_000_000
 
@@ -17,6 +20,7 @@ def build_body(key: str, size: int = 10, stream: str = "") -> CachedBody:
 @pytest.mark.asyncio
 class CacheContract:
     async def test_what_is_kept_is_found_by_its_key(self, journal: Journal) -> None:
+        await append_entries(journal, "s", 0, {})
         one, other = CachedBody("a", b"\0\xff", "s"), build_body("b")
         await journal.keep_cached("answer", [one], max_bytes=MUCH)
         await journal.keep_cached("embedding", [other], max_bytes=MUCH)
@@ -45,6 +49,44 @@ class CacheContract:
         await journal.keep_cached("answer", [build_body("a", stream="s"), build_body("b")], max_bytes=MUCH)
         await journal.delete("s", at=LATER, actor="alice")
         assert set(await journal.find_cached("ab")) == {"b"}
+
+    async def test_nothing_is_kept_of_a_stream_that_is_gone(self, journal: Journal) -> None:
+        for name in ("s", "t"):
+            await append_entries(journal, name, 0, {})
+        await journal.delete("s", at=LATER, actor="alice")
+        given = [
+            build_body("a", stream="s"),
+            build_body("b", stream="t"),
+            build_body("c"),
+            build_body("d", stream="x"),
+        ]
+        await journal.keep_cached("answer", given, max_bytes=MUCH)
+        assert set(await journal.find_cached("abcd")) == {"b", "c"}
+
+    async def test_many_who_write_at_once_do_not_wait_for_each_other_for_ever_and_keep_to_the_bound(
+        self, journal: Journal
+    ) -> None:
+        sizes: list[int] = []
+        await append_entries(journal, "s", 0, {})
+
+        async def use(seed: int) -> None:
+            chance = random.Random(seed)  # noqa: S311
+            for turn in range(12):
+                keys = chance.sample([f"{n:03}" for n in range(40)], 10)
+                if turn == 7 and seed % 4 == 0:
+                    await journal.clear_cache()
+                elif turn % 2:
+                    await journal.find_cached(keys)
+                else:
+                    given = [build_body(key, 1000, "s") for key in keys]
+                    await journal.keep_cached("answer", given, max_bytes=20_000)
+                sizes.append(sum(one.bytes for one in await journal.measure_cache()))
+
+        async with asyncio.timeout(TIMEOUT):
+            await asyncio.gather(*map(use, range(8)))
+            await journal.delete("s", at=LATER, actor="alice")
+        assert 10_000 < max(sizes) <= 20_000
+        assert await journal.measure_cache() == []
 
     async def test_all_can_be_dropped(self, journal: Journal) -> None:
         await journal.keep_cached("answer", [build_body("a")], max_bytes=MUCH)
