@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from server.engine.database.memory import FAR_APART
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("D22")
@@ -18,8 +19,10 @@ def test_what_is_kept_is_shown_and_dropped(cli: Cli, monkeypatch: pytest.MonkeyP
     assert cli("recall", question).exit_code == 0
 
     shown = json.loads(cli("cache", "show", "--json").stdout)["kept"]
-    assert [(row["kind"], row["number"]) for row in shown] == [("embedding", 1)]
-    assert cli("cache", "show").stdout.startswith(f"1 embedding, {shown[0]['bytes']:,} bytes\n")
+    assert [(row["kind"], row["number"]) for row in shown] == [("embedding", len(FAR_APART) + 1)]
+    assert cli("cache", "show").stdout.startswith(
+        f"{shown[0]['number']} embeddings, {shown[0]['bytes']:,} bytes\n"
+    )
     assert cli("cache", "clear").stdout == "Nothing is kept any more.\n"
     assert json.loads(cli("cache", "show", "--json").stdout) == nothing
 
