@@ -133,7 +133,10 @@ BUILT: dict[str, str] = {
         "but never steers, a synthesized deliverable in place of a winner"
     ),
     "C16": "per-turn task records (who, round, state, duration) for a developer's view",
-    "C17": "visibility: which seats' output reaches the client and which enters other seats' history",
+    "C17": (
+        "visibility: which seats' output reaches the client and which enters other seats' history, by kind and by "
+        "single seat"
+    ),
     "C19": "a seat's prompt may add to the house's words or replace them; instructions may be a function in code",
     "C20": (
         "the result keeps the moderator's summary and decision of every round; a null winner is a synthesis, "

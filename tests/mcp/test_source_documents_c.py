@@ -241,7 +241,7 @@ async def test_each_turn_has_a_record_of_who_in_what_round_how_and_how_long(deba
 
 
 @pytest.mark.requirement("C17")
-async def test_a_kind_of_seat_can_be_hidden_from_the_client_or_from_other_seats(
+async def test_a_kind_of_seat_or_one_seat_can_be_hidden_from_the_client_or_from_other_seats(
     debates: ScriptedDebates,
 ) -> None:
     options = {"referee": True, "visibility": {"hide_from_client": ["referee"]}}
@@ -252,6 +252,15 @@ async def test_a_kind_of_seat_can_be_hidden_from_the_client_or_from_other_seats(
         audit="Only for people.", options=options | {"visibility": {"hide_from_seats": ["referee"]}}
     )
     assert not any("Only for people." in prompt for prompt in debates.prompts("argument"))
+    ran = await debates.hold(argument=speak, options={"visibility": {"hide_from_client": ["Ada"]}})
+    shown = await read_text(debates.client, ran["debate_id"])
+    assert "Point of Bob in round 2." in shown
+    assert "Point of Ada" not in shown
+    await debates.hold(argument=speak, options={"visibility": {"hide_from_seats": ["Bob"]}})
+    seen = {
+        seat: [p.count("> Point of ") for p in debates.prompts("argument", seat)] for seat in ("Ada", "Bob")
+    }
+    assert seen == {"Ada": [0, 1], "Bob": [1, 3]}
 
 
 @pytest.mark.requirement("C18")

@@ -9,7 +9,6 @@ from typing import Literal
 from server.cli.live.events import find_colour
 from server.debate.ballots.report import describe_ballot
 from server.debate.documents.marks import disarm_marks
-from server.debate.facts.config import seat_kind
 from server.debate.facts.events import Judged, Usage
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.rules.calls import pending_calls
@@ -20,7 +19,7 @@ from server.debate.views.blind import find_blind_answers
 from server.debate.views.events import is_hidden
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.progress import Progress, build_progress
-from server.debate.views.state import is_visible, known_debaters
+from server.debate.views.state import known_debaters, shows_seat
 
 State = Literal["idle", "thinking", "writing", "done", "failed"]
 
@@ -52,7 +51,7 @@ class Deck:
     @cached_property
     def is_streaming_shown(self) -> bool:
         """Whether turns may be read while they are written."""
-        return is_visible(self.debate, "debaters") and not find_blind_answers(self.debate)
+        return not find_blind_answers(self.debate)
 
     @cached_property
     def tasks(self) -> dict[str, str]:
@@ -87,7 +86,7 @@ class Deck:
     def find_words(self, seat: str) -> str:
         """What readers may see of what a seat gave in this round: turns, else its readings or its latest ballot."""
         debate, number = self.debate, self.debate.round
-        if not is_visible(debate, seat_kind(seat)):
+        if not shows_seat(debate, seat):
             return ""
         named = name_debate(debate)
         if turns := [turn for turn in named.round_turns(number) if turn.seat == seat]:
@@ -110,7 +109,7 @@ class Deck:
     def add_piece(self, card: Card, seat: str, piece: str) -> Card:
         """The card of a seat that writes; its words where it is a turn that may be read already."""
         text = card.text
-        if self.tasks.get(seat) in TURN_TASKS and self.is_streaming_shown:
+        if self.tasks.get(seat) in TURN_TASKS and self.is_streaming_shown and shows_seat(self.debate, seat):
             shown = remove_invisible(disarm_marks(name_sides(self.debate, piece)))
             text = "\n\n".join(filter(None, (text, shown)))
         return replace(card, state="writing", text=text, note="writing …")

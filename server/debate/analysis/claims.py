@@ -24,6 +24,7 @@ from server.debate.facts.quoting import quote_inline
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate, replace
 from server.debate.state.labels import name_sides
+from server.debate.state.seats import hides, hides_any
 
 MOST_LISTED = 4
 """Lines of each list in a verdict; the view `analysis` has all."""
@@ -71,20 +72,20 @@ def build_claims(debate: Debate) -> Claims:
 
 def find_graph(debate: Debate) -> Graph:
     """The graph of what clients may see."""
-    if "debaters" in debate.setup.hidden_from_client:
+    if hides_any(debate.setup.hidden_from_client, "debaters"):
         debate = replace(debate, turns=(), transcript_events=(), round_starts=(0,) * debate.round)
     return build_graph(debate)
 
 
 def list_readings(debate: Debate) -> list[Judged]:
     """The judgments that clients may see and that mean anything."""
-    is_hidden = "judges" in debate.setup.hidden_from_client
-    return [judged for judged in debate.judgments if judged.informative and not is_hidden]
+    hidden = debate.setup.hidden_from_client
+    return [judged for judged in debate.judgments if judged.informative and not hides(hidden, judged.seat)]
 
 
 def find_voters(debate: Debate) -> dict[str, Balloted]:
     """The last private ballots of the debaters that clients may see, by name."""
-    return {} if "debaters" in debate.setup.hidden_from_client else find_last_ballots(debate)
+    return {} if hides_any(debate.setup.hidden_from_client, "debaters") else find_last_ballots(debate)
 
 
 def find_leader(debate: Debate, graph: Graph) -> str:

@@ -47,7 +47,6 @@ from server.debate.facts.config import (
     Order,
     PublicationDate,
     Reliability,
-    SeatKind,
     StopMode,
 )
 from server.debate.facts.earlier import MemoryChoice
@@ -201,12 +200,16 @@ class PhaseInput(Input):
         return given
 
 
-SeatKinds = Annotated[list[SeatKind], pydantic.BeforeValidator(take_one)]
+SeatNames = Annotated[
+    list[Annotated[str, Field(max_length=60)]],
+    pydantic.BeforeValidator(take_one),
+    Field(max_length=50, description="Kinds (debaters, judges …) or seats"),
+]
 
 
 class VisibilityInput(Input):
-    hide_from_client: SeatKinds = []
-    hide_from_seats: SeatKinds = []
+    hide_from_client: SeatNames = []
+    hide_from_seats: SeatNames = []
 
 
 class BudgetInput(Input):

@@ -18,6 +18,7 @@ from server.debate.facts.events import Spoke
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
+from server.debate.state.seats import hides
 
 Basis = Literal["checked", "computed", "declared", "judged", "unknown"]
 Level = Literal["LOW", "MEDIUM", "HIGH"]
@@ -112,8 +113,8 @@ def rate_recency(sources: Sequence[Source]) -> Factor:
 def rate_relevance(debate: Debate, point: Point) -> Factor:
     """Which judges named the point as one that decides, in every reading of theirs; unknown where none did."""
     readings: dict[str, list[bool]] = {}
-    for judged in debate.judgments if "judges" not in debate.setup.hidden_from_client else ():
-        if judged.informative:
+    for judged in debate.judgments:
+        if judged.informative and not hides(debate.setup.hidden_from_client, judged.seat):
             readings.setdefault(judged.seat, []).append(point.id in judged.cited)
     named = sorted(judge for judge, cited in readings.items() if all(cited))
     return (

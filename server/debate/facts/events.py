@@ -133,8 +133,8 @@ class Opened(Fact):
     windows: tuple[config.Window, ...] = ()  # of the models whose window is known
     pause_when: tuple[config.Breakpoint, ...] = ()
     on_window: config.OnWindow = "refuse"  # a prompt that does not fit: or it is sent all the same
-    hidden_from_client: tuple[config.SeatKind, ...] = ()
-    hidden_from_seats: tuple[config.SeatKind, ...] = ()
+    hidden_from_client: tuple[str, ...] = ()  # kinds of seats, and seats
+    hidden_from_seats: tuple[str, ...] = ()
     team: Team | None = None  # how its models were chosen
     ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
     cache: config.CacheMode = "off"  # whether answers of other debates to the same request are used again

@@ -19,6 +19,7 @@ from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import relabel, side_labels
 from server.debate.state.memo import by_round
+from server.debate.state.seats import hides
 
 MAX_DIRECT_MESSAGES = 100
 """Messages between a debater and others that its prompt shows; older ones are left out (requirement D5)."""
@@ -55,7 +56,7 @@ def render_own_marks(debate: Debate, call: Call) -> Iterator[str]:
     for number, allegation in enumerate(told, start=1):
         yield f"{number}. {name_pattern(allegation.mark.pattern)}:\n{quote_words(debate, allegation.mark.said)}"
         original = allegation.mark.original
-        if original and "debaters" not in debate.setup.hidden_from_seats:
+        if original and not hides(debate.setup.hidden_from_seats, original.seat):
             yield f"made of what {side_labels(debate)[original.seat]} said:\n{quote_words(debate, original)}"
 
 

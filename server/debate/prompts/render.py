@@ -51,7 +51,7 @@ from server.debate.rules.framing import SIDES, find_position_limit
 from server.debate.rules.schedule import may_send, slot_failures
 from server.debate.state.debate import Debate
 from server.debate.state.labels import relabel, side_labels
-from server.debate.state.seats import find_seat_prompt, find_tools
+from server.debate.state.seats import find_seat_prompt, find_tools, hides
 
 MAX_RESTATED_LENGTH = 400
 """Characters of the question that the last words repeat."""
@@ -371,14 +371,18 @@ def find_opponent_text(debate: Debate, call: Call) -> str:
     if call.task == "answer":
         message = find_answered_message(debate, call)
         return relabel(debate, message.text) if debate.is_active(message) else ""
-    if is_blind_call(call) or (is_debater and "debaters" in debate.setup.hidden_from_seats):
+    if is_blind_call(call):
         return ""
+    hidden = debate.setup.hidden_from_seats if is_debater else ()
     hides_round = is_debater and debate.round_phase(call.round).order == "together"
     numbers = range(call.round - hides_round, 0, -1)
     turns = chain.from_iterable(reversed(debate.transcript_turns(number)) for number in numbers)
     texts = (
         turn.text
         for turn in turns
-        if turn.seat != call.seat and turn.act == "argument" and debate.is_active(turn)
+        if turn.seat != call.seat
+        and turn.act == "argument"
+        and debate.is_active(turn)
+        and not hides(hidden, turn.seat)
     )
     return relabel(debate, next(texts, ""), call.reading)

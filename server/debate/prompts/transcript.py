@@ -36,6 +36,7 @@ from server.debate.rules.calls import Call
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, TranscriptEvent
 from server.debate.state.labels import SECOND_READING, relabel, side_labels
+from server.debate.state.seats import hides
 from server.debate.votes.readings import order_turns
 
 MAX_STANCE_TAG_LENGTH = 40
@@ -223,15 +224,15 @@ def is_debater_call(call: Call) -> bool:
 
 
 def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
-    """Whether the prompt of this call shows the event: debates may hide a kind of seat from the others.
+    """Whether the prompt of this call shows the event: debates may hide seats from the others.
 
     Judges and officers always see what debaters say.
     """
     hidden = debate.setup.hidden_from_seats
     if isinstance(event, NoteAdded | Challenged | DefaultPlanUsed) or event.seat == call.seat:
         return True
-    kind = seat_kind(event.seat)
-    return kind not in hidden or (kind == "debaters" and not is_debater_call(call))
+    is_read_anyway = seat_kind(event.seat) == "debaters" and not is_debater_call(call)
+    return is_read_anyway or not hides(hidden, event.seat)
 
 
 def render_block(debate: Debate, event: TranscriptEvent, reading: int, is_late: bool) -> str:

@@ -1,6 +1,7 @@
 """Who sits in a debate: the models, prompts and tools of its seats."""
 
-from typing import assert_never
+from collections.abc import Collection
+from typing import assert_never, get_args
 
 from server.debate.facts.config import (
     ANALYST,
@@ -16,12 +17,15 @@ from server.debate.facts.config import (
     Moderator,
     Officer,
     Phase,
+    SeatKind,
     seat_kind,
 )
 from server.debate.facts.events import Opened, Task
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
+
+SEAT_KINDS: tuple[SeatKind, ...] = get_args(SeatKind)
 
 
 def seat_models(setup: Opened) -> dict[str, str]:
@@ -30,6 +34,16 @@ def seat_models(setup: Opened) -> dict[str, str]:
     models |= dict(zip(judge_seats(setup), setup.judges.models, strict=True))
     officers = {READER: setup.reader, FRAMER: setup.framer, **find_officers(setup)}
     return models | {name: officer.model for name, officer in officers.items() if officer}
+
+
+def hides(hidden: Collection[str], seat: str) -> bool:
+    """Whether a seat is hidden, by its name or by its kind. `hidden`: seats and kinds of seats."""
+    return seat in hidden or seat_kind(seat) in hidden
+
+
+def hides_any(hidden: Collection[str], kind: SeatKind) -> bool:
+    """Whether a seat of this kind is hidden. What is made of the words of all of them is hidden with it."""
+    return kind in hidden or any(name not in SEAT_KINDS and seat_kind(name) == kind for name in hidden)
 
 
 def find_officers(setup: Opened) -> dict[str, Moderator | Officer | None]:

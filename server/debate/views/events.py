@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.answers import MESSAGE_SLOT
-from server.debate.facts.config import seat_kind
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
@@ -14,6 +13,7 @@ from server.debate.facts.events import (
     Event,
     Extracted,
     Observed,
+    PassageRead,
     Paused,
     PhaseEntered,
     Recorded,
@@ -23,7 +23,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.state.debate import Debate
-from server.debate.state.seats import current_model, seat_models
+from server.debate.state.seats import current_model, hides, hides_any, seat_models
 from server.debate.views.blind import find_blind_answers, find_private_ballots, is_blind
 from server.debate.views.state import StoredDebate
 
@@ -186,9 +186,9 @@ def is_hidden(debate: Debate, event: Event) -> bool:
     hidden = debate.setup.hidden_from_client
     if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
         return True
-    quotes_debaters = isinstance(event, Observed | Extracted) and "debaters" in hidden
+    quotes_debaters = isinstance(event, Observed | Extracted) and hides_any(hidden, "debaters")
     return quotes_debaters or (
-        isinstance(event, AnswerEvent | Researched) and seat_kind(event.seat) in hidden
+        isinstance(event, AnswerEvent | Researched | PassageRead) and hides(hidden, event.seat)
     )
 
 

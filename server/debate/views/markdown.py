@@ -10,18 +10,16 @@ from server.debate.ballots.report import describe_ballot, describe_ballot_event,
 from server.debate.ballots.rhetoric import describe_observation
 from server.debate.facts import events
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import SeatKind, seat_kind
-from server.debate.facts.interventions import InstructionGiven, PositionsRevised, Tagged, TextIntervention
+from server.debate.facts.config import SeatKind
+from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, RoundPlan
-from server.debate.state.labels import name_sides
 from server.debate.state.memo import keep_recent
-from server.debate.views.blind import has_callers_seat
-from server.debate.views.names import find_recorded, name_debate, name_event, show_turn
+from server.debate.views.names import find_recorded, name_debate, show_turn
 from server.debate.views.state import (
     framing_line,
     is_visible,
@@ -29,6 +27,7 @@ from server.debate.views.state import (
     origin_line,
     shows_claims,
     shows_marks,
+    shows_seat,
     status_reason,
     visible_lookups,
 )
@@ -80,11 +79,13 @@ def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_
 
 def round_lines(recorded: Debate, round_number: int) -> list[str]:
     debate = name_debate(recorded)
-    ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
+    ballots = [b for b in debate.round_ballots(round_number) if shows_seat(debate, b.seat)]
     lines = [f"\n*{describe_ballot(ballot)}*" for ballot in ballots if ballot.wave == "blind"]
     lines += talk_lines(debate, recorded, round_number)
     lines += [
-        f"\n*{describe_passage(passage)}*" for passage in debate.passages if passage.round == round_number
+        f"\n*{describe_passage(passage)}*"
+        for passage in debate.passages
+        if passage.round == round_number and shows_seat(debate, passage.seat)
     ]
     for ballot in ballots:
         if ballot.wave != "blind":
@@ -139,7 +140,7 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
             lines.append(note_block(event, LATE_NOTE if is_late else ""))
         elif not isinstance(event, events.Spoke):
             lines += officer_blocks(debate, round_number, [event])
-        elif is_visible(debate, "debaters"):
+        elif shows_seat(debate, event.seat):
             lines += [turn_block(recorded, find_recorded(recorded, event)), *lookup_lines(debate, event)]
             lines += [f"\n*{event.seat} hands over to {chosen[event.seat]}.*"] if event.seat in chosen else []
     return lines
@@ -351,49 +352,3 @@ def format_deliverable(text: str) -> str:
 def section(title: str, lines: Iterable[str]) -> list[str]:
     items = [f"- {disarm_markup(clean_line(line))}" for line in lines]
     return [f"\n**{title}**", *items] if items else []
-
-
-def build_search_text(debate: Debate, new_events: Iterable[events.Event]) -> str:
-    """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
-
-    Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
-    event brings the same at any later state of its debate, so that the index can be made anew from all events.
-    """
-    parts: list[str] = []
-    waits = has_callers_seat(debate)
-    for event in new_events:
-        match event:
-            case events.Opened():  # the id of a debate finds its forks, its mirror, and those that recalled it
-                parts += [event.question, *event.tags, event.forked_from, event.mirror_of]
-                parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
-                parts += [*(d.title for d in event.documents), *(event.memory.ids if event.memory else ())]
-            case events.PositionsFramed():
-                parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
-            case Tagged():
-                parts += event.tags
-            case PositionsRevised():
-                parts += [revised.stance for revised in event.stances]
-            case events.Spoke() if not waits:
-                parts += list_turn_texts(debate, [event])
-            case events.PhaseEntered() if waits and event.round > 1:
-                parts += list_turn_texts(debate, debate.round_events(event.round - 1))
-            case events.Ended():
-                parts += list_turn_texts(debate, debate.round_events(debate.round) if waits else ())
-                parts += list_result_texts(debate)
-            case _:  # nothing that lists of debates search for
-                pass
-    return "\n".join(parts)
-
-
-def list_turn_texts(debate: Debate, said: Iterable[events.Event]) -> list[str]:
-    if not is_visible(debate, "debaters"):
-        return []
-    return [name_sides(debate, turn.text) for turn in said if isinstance(turn, events.Spoke)]
-
-
-def list_result_texts(debate: Debate) -> list[str]:
-    verdict = debate.verdict
-    parts = [verdict.verdict, verdict.reasoning] if verdict else []
-    if debate.deliverable and is_visible(debate, "synthesizer"):
-        parts.append(name_event(debate, debate.deliverable).text)
-    return parts

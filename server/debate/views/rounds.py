@@ -23,7 +23,6 @@ from server.debate.facts.config import (
     SYNTHESIZER,
     Fact,
     SeatKind,
-    seat_kind,
 )
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import is_round_over
@@ -37,6 +36,7 @@ from server.debate.views.state import (
     is_visible,
     shows_claims,
     shows_marks,
+    shows_seat,
     sum_usage,
     visible_turns,
 )
@@ -81,7 +81,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
     entered = debate.rounds[round_number - 1]
     is_over = round_number < debate.round or is_round_over(debate)
     recorded, debate = hide_blind_answers(debate), name_debate(debate)
-    ballots = [b for b in debate.round_ballots(round_number) if is_visible(debate, seat_kind(b.seat))]
+    ballots = [b for b in debate.round_ballots(round_number) if shows_seat(debate, b.seat)]
     judgments = held(visible_judgments(debate))
     return {
         "round": round_number,

@@ -13,7 +13,7 @@ from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.debaters import describe_framing_problem
 from server.debate.documents.marks import disarm_marks
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import WRITTEN, AnySeatKind, Debater, seat_kind
+from server.debate.facts.config import WRITTEN, Debater, SeatKind
 from server.debate.facts.events import Opened, Paused, Recorded, Usage
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
@@ -22,6 +22,7 @@ from server.debate.rules.calls import pending_calls
 from server.debate.rules.decide import format_wait_reason, is_unattended, status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate
+from server.debate.state.seats import hides, hides_any
 from server.debate.views.awaited import awaited_seats
 from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
@@ -71,9 +72,14 @@ class UsageSum(BaseModel):
     calls_of_unknown_cost: int
 
 
-def is_visible(debate: Debate, seat_kind: AnySeatKind) -> bool:
-    """Whether clients may see the answers of these seats."""
-    return seat_kind not in debate.setup.hidden_from_client
+def is_visible(debate: Debate, kind: SeatKind) -> bool:
+    """Whether clients may see the answers of every seat of a kind, and so what is made of all of them."""
+    return not hides_any(debate.setup.hidden_from_client, kind)
+
+
+def shows_seat(debate: Debate, seat: str) -> bool:
+    """Whether clients may see the answers of a seat."""
+    return not hides(debate.setup.hidden_from_client, seat)
 
 
 def shows_marks(debate: Debate) -> bool:
@@ -285,7 +291,7 @@ def visible_lookups(debate: Debate) -> list[FoundLookup]:
             **lookup.model_dump(include={"tool", "arguments", "result", "failed"}),
         )
         for research in name_debate(debate).research
-        if is_visible(debate, seat_kind(research.seat))
+        if shows_seat(debate, research.seat)
         for lookup in research.lookups
     ]
     return sorted(found, key=lambda one: (one.round, one.seat, one.slot_index))
@@ -309,8 +315,6 @@ class Turn(BaseModel):
 
 def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
     """The turns from a round on, each round in the order in which prompts quote it."""
-    if not is_visible(debate, "debaters"):
-        return []
     named = name_debate(debate)
     return [
         Turn(
@@ -326,4 +330,5 @@ def visible_turns(debate: Debate, since_round: int = 0) -> list[Turn]:
         )
         for round_number in range(max(since_round, 1), debate.round + 1)
         for spoken in named.transcript_turns(round_number)
+        if shows_seat(debate, spoken.seat)
     ]

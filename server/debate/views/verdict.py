@@ -36,6 +36,7 @@ from server.debate.views.state import (
     known_debaters,
     moderator_summary,
     shows_marks,
+    shows_seat,
     status_reason,
     visible_lookups,
     visible_turns,
@@ -130,7 +131,7 @@ class Report(Verdict):
 
 def visible_judgments(debate: Debate) -> list[Judged]:
     """The judgments, first readings first, independent of the order in which they arrived."""
-    shown = name_debate(debate).judgments if is_visible(debate, "judges") else ()
+    shown = (judged for judged in name_debate(debate).judgments if shows_seat(debate, judged.seat))
     return sorted(shown, key=lambda judgment: (judgment.slot_index, judgment.seat))
 
 

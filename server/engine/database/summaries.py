@@ -1,17 +1,20 @@
 """The row of a debate for lists, searches and sums: what follows from its entries, written with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from server.debate.facts.events import Event, Recorded
+from server.debate.facts.events import Ended, Event, Opened, PhaseEntered, PositionsFramed, Recorded, Spoke
+from server.debate.facts.interventions import PositionsRevised, Tagged
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
 from server.debate.state.debate import Debate
+from server.debate.state.labels import name_sides
 from server.debate.state.seats import find_own_models
-from server.debate.views.markdown import build_search_text
-from server.debate.views.state import has_own_request
+from server.debate.views.blind import has_callers_seat
+from server.debate.views.names import name_event
+from server.debate.views.state import has_own_request, is_visible, shows_seat
 from server.debate.views.verdict import find_made_position, winner_stance
 from server.engine.database.daily_budget import DaySum
 from server.engine.database.ledger import build_debate_rows
@@ -66,3 +69,48 @@ def build_whole_summary(snapshot: "DebateSnapshot") -> StreamSummary:
     """The row of lists and searches with the words of all entries."""
     events = [entry.event for entry in snapshot.entries]
     return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days, snapshot.owner)
+
+
+def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
+    """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
+
+    Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
+    event brings the same at any later state of its debate, so that the index can be made anew from all events.
+    """
+    parts: list[str] = []
+    waits = has_callers_seat(debate)
+    for event in new_events:
+        match event:
+            case Opened():  # the id of a debate finds its forks, its mirror, and those that recalled it
+                parts += [event.question, *event.tags, event.forked_from, event.mirror_of]
+                parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
+                parts += [*(d.title for d in event.documents), *(event.memory.ids if event.memory else ())]
+            case PositionsFramed():
+                parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
+            case Tagged():
+                parts += event.tags
+            case PositionsRevised():
+                parts += [revised.stance for revised in event.stances]
+            case Spoke() if not waits:
+                parts += list_turn_texts(debate, [event])
+            case PhaseEntered() if waits and event.round > 1:
+                parts += list_turn_texts(debate, debate.round_events(event.round - 1))
+            case Ended():
+                parts += list_turn_texts(debate, debate.round_events(debate.round) if waits else ())
+                parts += list_result_texts(debate)
+            case _:  # nothing that lists of debates search for
+                pass
+    return "\n".join(parts)
+
+
+def list_turn_texts(debate: Debate, said: Iterable[Event]) -> list[str]:
+    turns = (turn for turn in said if isinstance(turn, Spoke) and shows_seat(debate, turn.seat))
+    return [name_sides(debate, turn.text) for turn in turns]
+
+
+def list_result_texts(debate: Debate) -> list[str]:
+    verdict = debate.verdict
+    parts = [verdict.verdict, verdict.reasoning] if verdict else []
+    if debate.deliverable and is_visible(debate, "synthesizer"):
+        parts.append(name_event(debate, debate.deliverable).text)
+    return parts

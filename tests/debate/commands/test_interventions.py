@@ -17,8 +17,9 @@ from server.debate.facts.events import Ended, Paused, Resumed
 from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
 from server.debate.views.events import build_interventions
-from server.debate.views.markdown import build_search_text, render_transcript
+from server.debate.views.markdown import render_transcript
 from server.debate.views.state import status_reason
+from server.engine.database.summaries import build_search_text
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("D2", "D4", "C14")

@@ -14,7 +14,6 @@ from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import MAX_RESULT_LENGTH
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import (
-    build_search_text,
     render_transcript,
     render_verdict,
 )
@@ -22,6 +21,7 @@ from server.debate.views.rounds import list_tasks
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_result, build_verdict
 from server.debate.views.warnings import find_verdict_warnings
+from server.engine.database.summaries import build_search_text
 from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("C10")

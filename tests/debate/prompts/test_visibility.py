@@ -5,13 +5,21 @@ from typing import Any, get_args
 
 import pytest
 
+from server.debate.facts.answers import PassageRead
 from server.debate.facts.config import SeatKind
-from server.debate.facts.events import Researched
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.events import Recorded, Researched
+from server.debate.state.debate import Debate
 from server.debate.views.catalog import VIEWS, ViewSource
+from server.debate.views.events import is_hidden
 from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.state import build_state, sum_usage, visible_turns
 from server.debate.views.verdict import build_result, build_verdict
+from server.engine.database.summaries import build_search_text
+from server.web.record import build_debate
+from storage.contract.streams import Entry
+from tests.support.hollow_debates import FLIPPED, hold
 from tests.support.simulation import (
     DebateSimulation,
     build_ballot,
@@ -54,7 +62,7 @@ SAYING = task_script(
 )
 
 
-def play_debate(**visibility: Any) -> DebateSimulation:
+def play_debate(judges: dict[str, Any] | None = None, **visibility: Any) -> DebateSimulation:
     """A debate in which everybody there can be has said something."""
     opened = build_setup(
         format="full",
@@ -63,6 +71,7 @@ def play_debate(**visibility: Any) -> DebateSimulation:
             "referee": True,
             "synthesizer": True,
             "visibility": visibility,
+            **({"judges": judges} if judges else {}),
         },
     )
     at = simulate(opened, SAYING).play_to_round(1)
@@ -151,3 +160,89 @@ class TestSeats:
     def test_seats_see_each_other_by_default(self) -> None:
         for seat in ("Proponent", "moderator", "judge 1"):
             assert "> It pays, B." in self.prompt_text(play_debate(), seat)
+
+
+def store_entry(entry: Recorded) -> Entry:
+    return Entry(entry.seq, entry.at, entry.actor, entry.event.model_dump(mode="json"), entry.hash)
+
+
+def every_view(at: DebateSimulation) -> str:
+    """What each view, the search and the page have, but for the verdict and for what is given to code whole."""
+    stored = at.stored()
+    source = ViewSource(stored.id, stored.debate, stored.entries, is_whole=True)
+    shown = {name: view.build(source) for name, view in VIEWS.items() if name not in ("family", "receipt")}
+    texts = [render_transcript(at.debate, at.log).partition("\n## Verdict: ")[0]]
+    texts += [build_search_text(at.debate, at.debate.answers)]
+    texts += [json.dumps(build_debate(source, [store_entry(entry) for entry in at.log]))]
+    return json.dumps([shown, texts])
+
+
+class TestSingleSeats:
+    """A seat that is named is hidden alone, and what is made of the words of all seats of its kind with it."""
+
+    def test_the_words_of_one_debater_are_in_no_view(self) -> None:
+        at = play_debate(hide_from_client=["Proponent"])
+        shown = client_text(at) + every_view(at)
+        for words in (
+            "It pays, Proponent.",
+            "Because, Proponent.",
+            "I vote so, Proponent.",
+            "costs of boats",
+        ):
+            assert words not in shown
+            assert words in client_text(play_debate()) + every_view(play_debate())
+        for words in ("It pays, Opponent.", "Because, Opponent.", "First reading.", "B was vague."):
+            assert words in shown
+
+    def test_the_readings_of_one_judge_are_in_no_view(self) -> None:
+        at = play_debate(hide_from_client=["judge 1"])
+        assert "First reading." not in client_text(at)
+        assert "It pays, Proponent." in client_text(at)
+        assert build_verdict(at.debate).votes == build_verdict(play_debate().debate).votes
+        absent = play_debate(hide_from_client=["judge 2"], judges={"reserve": ["another"]})
+        assert "First reading." in client_text(absent)
+
+    def test_what_is_made_of_all_debaters_is_hidden_with_one(self) -> None:
+        options = {"ballots": "rounds", "visibility": {"hide_from_client": ["Ada"]}}
+        open_, hidden = (build_verdict(hold(FLIPPED, options=given).play().debate) for given in ({}, options))
+        assert open_.claims.total
+        assert open_.signals
+        assert open_.alerts
+        assert open_.beliefs.moved
+        plain = build_verdict(
+            hold(FLIPPED, options={"visibility": {"hide_from_client": ["debaters"]}}).play().debate
+        )
+        for name in ("claims", "signals", "alerts", "beliefs", "rhetoric"):
+            assert getattr(hidden, name) == getattr(plain, name)
+
+    def test_the_query_of_a_hidden_debater_is_hidden_with_its_turns(self) -> None:
+        passage = PassageRead(
+            round=1, seat="Proponent", slot_index=0, document=1, query="pension costs", found="nothing"
+        )
+        for seats, is_shown in (
+            ((), True),
+            (("Proponent",), False),
+            (("Opponent",), True),
+            (("debaters",), False),
+        ):
+            setup = build_setup(options={"visibility": {"hide_from_client": list(seats)}})
+            assert is_hidden(Debate(setup), passage) != is_shown
+
+    def test_one_debater_can_be_hidden_from_the_others_but_not_from_judges(self) -> None:
+        at, prompt_text = play_debate(hide_from_seats=["Opponent"]), TestSeats().prompt_text
+        assert "> It pays, B." not in prompt_text(at, "Proponent")
+        assert "> It pays, A." in prompt_text(at, "Opponent")
+        assert "> It pays, B." in prompt_text(at, "Opponent")
+        assert "> It pays, B." in prompt_text(at, "judge 1")
+
+    def test_a_name_is_found_in_any_case_and_an_unknown_one_refused_with_those_there_are(self) -> None:
+        setup = build_setup(
+            options={"visibility": {"hide_from_client": "PROPONENT", "hide_from_seats": ["Judges"]}}
+        )
+        assert (setup.hidden_from_client, setup.hidden_from_seats) == (("Proponent",), ("judges",))
+        with pytest.raises(
+            InvalidRequestError, match=r"there is no 'Plato'\. Kinds and seats: debaters, .*Opponent"
+        ):
+            build_setup(options={"visibility": {"hide_from_client": ["Plato"]}})
+        with pytest.raises(InvalidRequestError, match="another seat has this name"):
+            build_setup(debaters=[{"name": "Judges", "stance": "so"}, {"name": "B", "stance": "not so"}])

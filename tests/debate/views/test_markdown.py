@@ -12,12 +12,12 @@ from server.debate.facts.text import format_heading, shorten_to_bytes
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.views.markdown import (
-    build_search_text,
     render_transcript,
     render_verdict,
 )
 from server.debate.views.state import cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
+from server.engine.database.summaries import build_search_text
 from tests.support.simulation import (
     FUZZ_SETTINGS,
     LINE_BREAKS,

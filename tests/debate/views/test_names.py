@@ -13,10 +13,11 @@ from server.debate.replies.extract import build_failure
 from server.debate.rules.calls import Call
 from server.debate.state.labels import locate_labels, name_sides, side_labels
 from server.debate.views.catalog import ALL_VIEWS, View, ViewSource
-from server.debate.views.markdown import build_search_text, render_moderation, render_transcript
+from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.names import MODEL_TEXTS, name_debate, name_event
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_result, build_verdict
+from server.engine.database.summaries import build_search_text
 from tests.support.simulation import (
     DebateSimulation,
     ScriptAnswer,

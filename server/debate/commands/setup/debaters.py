@@ -13,6 +13,7 @@ from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.framing import SIDES
+from server.debate.state.seats import SEAT_KINDS
 
 NO_FRAMER = "no model here names them: the embedded model is too small, and a caller names debaters itself"
 
@@ -84,7 +85,8 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
             and disarm_markup(clean(debater.name)) == debater.name.strip(),
             f"{refusal}: use one line with letters or digits, no link and no mark-up.",
         )
-        require(seat_kind(name) == "debaters", f"{refusal}: another seat has this name.")
+        is_free = seat_kind(name) == "debaters" and name not in SEAT_KINDS
+        require(is_free, f"{refusal}: another seat has this name.")
         role = "" if row.requires_stances else clean(debater.role) or clean(debater.system_prompt)
         position = clean(debater.stance) or role
         require(

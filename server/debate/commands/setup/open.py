@@ -1,7 +1,6 @@
 """Turns a request into the setup of a debate, or refuses it with an error that says what to change."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
 
 from server.debate.commands import requests
 from server.debate.commands.requests import DebateRequest, OptionsInput
@@ -17,6 +16,7 @@ from server.debate.commands.setup.team import add_team, order_models
 from server.debate.commands.setup.voting import add_voting
 from server.debate.facts.config import (
     FRAMER,
+    JUDGE_PREFIX,
     WRITTEN,
     Breakpoint,
     EffortLevel,
@@ -29,12 +29,13 @@ from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.events import Opened
 from server.debate.facts.team import Team
+from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall, pays_for_all
 from server.debate.schemas.output_schema import check_schema
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
-from server.debate.state.seats import find_models, find_seat_prompt, seat_models
+from server.debate.state.seats import SEAT_KINDS, find_models, find_seat_prompt, seat_models
 from server.debate.votes.voters import find_voters
 
 MAX_QUESTION_LENGTH = 10_000
@@ -86,6 +87,7 @@ def plan_debate(
 ) -> Opened:
     setup = build_setup(request, models, seed, level, team)
     check_setup(setup, request.options)
+    setup = add_visibility(setup, request.options.visibility)
     setup = add_voting(setup, request.options.voting)
     return add_challenges(setup, request.options)
 
@@ -131,7 +133,6 @@ def build_setup(
         fallback_models=tuple(options.fallback_models),
         limits=requests.build_limits(limits),
         pause_when=build_breakpoints(options.pause_when),
-        **build_visibility(options),
         **options.model_dump(include=TAKEN_OVER),
         memory=Memory.ask(options.memory, for_judges=options.memory_for_judges),
         **build_framing(request, models, panel),
@@ -162,12 +163,28 @@ def build_synthesizer(options: OptionsInput, phases: Sequence[Phase], pool: Sequ
     return build_officer(options.synthesizer, pool) if has_deliverable else None
 
 
-def build_visibility(options: OptionsInput) -> dict[str, Any]:
-    hidden = options.visibility
-    return {
-        "hidden_from_client": tuple(dict.fromkeys(hidden.hide_from_client)),
-        "hidden_from_seats": tuple(dict.fromkeys(hidden.hide_from_seats)),
-    }
+def add_visibility(setup: Opened, given: requests.VisibilityInput) -> Opened:
+    """The setup with the seats that are hidden, each by its kind or its name.
+
+    Raises:
+        InvalidRequestError: there is no such seat, or its name is not known yet.
+    """
+    panel = len(setup.judges.models) + len(setup.judges.reserve)
+    debaters = () if setup.needs_framing else (debater.name for debater in setup.debaters)
+    seats = [*SEAT_KINDS, *debaters, *(f"{JUDGE_PREFIX}{number}" for number in range(1, panel + 1))]
+    known = {normalize_name(seat): seat for seat in seats}
+    found: dict[str, tuple[str, ...]] = {}
+    for option, field in (
+        ("hide_from_client", "hidden_from_client"),
+        ("hide_from_seats", "hidden_from_seats"),
+    ):
+        names: list[str] = getattr(given, option)
+        unknown = [name for name in names if normalize_name(name) not in known]
+        hint = " Name `debaters` to hide one of them." if setup.needs_framing else ""
+        problem = f"options.visibility.{option}: there is no {', '.join(map(repr, unknown))}."
+        require(not unknown, f"{problem} Kinds and seats: {', '.join(seats)}.{hint}")
+        found[field] = tuple(dict.fromkeys(known[normalize_name(name)] for name in names))
+    return setup.model_copy(update=found)
 
 
 def check_setup(setup: Opened, options: OptionsInput) -> None:
