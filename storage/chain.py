@@ -44,6 +44,7 @@ class Row(NamedTuple):
     title: str | None = None
     status: str | None = None
     details: str | None = None
+    removed: str | None = None
     words: str | None = None
     spending: str | None = None
     judgments: str | None = None

@@ -23,7 +23,8 @@ class SummaryColumns(NamedTuple):
     title: str | None = None
     status: str | None = None
     details: str | None = None  # JSON
-    words: str | None = None  # to add to the search index
+    removed: str | None = None  # words to take out of the search index first
+    words: str | None = None  # to add to it
     spending: str | None = None  # JSON
     judgments: str | None = None  # JSON
 
@@ -63,14 +64,15 @@ def encode_summary(summary: StreamSummary | None) -> SummaryColumns:
     if summary is None:
         return UNCHANGED
     origin = summary.owner, summary.family, summary.parent
-    for text in (*origin, summary.title, summary.status, summary.search_text):
+    for text in (*origin, summary.title, summary.status, summary.search_text, summary.removed_text):
         text.encode()
     details = encode_json(dict(summary.details)).decode()
     spending = {day: [amount.requests, f"{amount.cost:f}"] for day, amount in summary.spending.items()}
     judgments = None if summary.judgments is None else encode_judgments(summary.judgments)
     words = encode_words(summary) or None
     title, status = summary.title, summary.status
-    return SummaryColumns(*origin, title, status, details, words, json.dumps(spending), judgments)
+    removed = separate_words(summary.removed_text) or None
+    return SummaryColumns(*origin, title, status, details, removed, words, json.dumps(spending), judgments)
 
 
 def encode_words(summary: StreamSummary) -> str:

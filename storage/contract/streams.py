@@ -51,10 +51,11 @@ class StreamSummary:
     title: str
     status: str
     details: Mapping[str, Any]  # JSON, returned unchanged
-    search_text: str = ""  # words for the search, in addition to those it has: none is ever taken out
+    search_text: str = ""  # words for the search, in addition to those it has
     spending: Mapping[str, Amount] = field(default_factory=dict)  # by day (ISO 8601); days left out stay
     is_final: bool = False  # no later append changes the status
     judgments: Sequence[LedgerRow] | None = None  # all that the ledger has of it; None keeps the stored ones
+    removed_text: str = ""  # words to take out of the search, before those of `search_text` are added
     # What a stream is from its first entries on, for ever:
     owner: str = LOCAL_OWNER  # whose stream it is
     family: str = ""  # the stream that all of its family go back to; "" for that one itself

@@ -101,6 +101,11 @@ from unnest($25::text[], $26::bigint[], $27::bytea[], $28::bytea[], $29::boolean
 cross join moved_position
 """
 
+DELETE_WORDS = """
+delete from word using stream
+where stream.name = $1 and word.number = stream.number and word.word = any($2::text[])
+"""
+
 DELETE_JUDGMENTS = "delete from judgment where stream = $1"
 
 # Rows are replaced by deletion: an update would have to correct the sums of two rows at once.
@@ -142,6 +147,8 @@ async def write_rows(session: Session, rows: Sequence[Row], tokenizer: Tokenizer
     for row in rows:
         if row.judgments is not None:
             await replace_judgments(session, row.stream, row.judgments, row.owner or LOCAL_OWNER)
+        if row.removed:
+            await session.fetch(DELETE_WORDS, row.stream, split_words(tokenizer, row.removed))
     if rows:
         await session.fetch(APPEND, *build_values(rows, tokenizer))
 
@@ -160,8 +167,9 @@ async def add_judgments(session: Session, stream: str, judgments: str, owner: st
         await session.fetch(ADD_JUDGMENTS, stream, *columns, owner)
 
 
-def has_judgments(batch: Batch) -> bool:
-    return any(row.judgments is not None for row in batch.rows)
+def takes_away(batch: Batch) -> bool:
+    """Whether something has to be deleted before the rows are written: judgments, or words of the search index."""
+    return any(row.judgments is not None or row.removed for row in batch.rows)
 
 
 def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
@@ -178,6 +186,8 @@ def build_values(rows: Sequence[Row], tokenizer: Tokenizer) -> list[list[Any]]:
         for place, given in enumerate((row.title, row.status, row.details), start=7):
             changed[place] = changed[place] if given is None else given
         changed[10] = row.seal
+        for word in split_words(tokenizer, row.removed or ""):
+            words.pop((row.stream, word), None)
         if row.words:
             words |= dict.fromkeys((row.stream, word) for word in split_words(tokenizer, row.words))
         for day, amount in json.loads(row.spending or "{}").items():

@@ -22,7 +22,7 @@ from storage.commits import GroupedAppends, HeadMovedError
 from storage.contract.errors import StorageError
 from storage.contract.streams import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration, require_release
-from storage.postgres.appends import APPEND, build_values, has_judgments, write_rows
+from storage.postgres.appends import APPEND, build_values, takes_away, write_rows
 from storage.postgres.cache import PostgresCache
 from storage.postgres.connections.errors import ConstraintError, LostError
 from storage.postgres.connections.feed import Feed, Listener
@@ -187,7 +187,7 @@ class PostgresJournal(
             return
 
     async def _write_batch(self, batch: Batch, wait: float) -> None:
-        if has_judgments(batch):
+        if takes_away(batch):
             await self._db.transact(lambda session: write_rows(session, batch.rows, self._tokenizer), wait)
         else:
             await self._db.write_once(APPEND, *build_values(batch.rows, self._tokenizer), wait=wait)

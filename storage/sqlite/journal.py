@@ -119,6 +119,12 @@ begin
 
     select raise(abort, 'the stream has another head') where changes() = 0;
 
+    -- What is taken out is added before, since taking out more words than there are breaks the index.
+    insert into words (rowid, text)
+    select number, new.removed from stream where name = new.stream and new.removed is not null;
+    insert into words (words, rowid, text)
+    select 'delete', number, new.removed from stream where name = new.stream and new.removed is not null;
+
     insert into words (rowid, text)
     select number, new.words from stream where name = new.stream and new.words is not null;
 

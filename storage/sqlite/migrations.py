@@ -50,8 +50,8 @@ MIGRATIONS: Sequence[Migration] = (
         begin select raise(abort, 'entries are written once'); end
         """,
             # The words of each stream, without their texts. The rowid is the stream's number, and inserting it again
-            # adds words: with `detail = none` the index is a set of (word, rowid), and no word is ever taken out. The
-            # prefix indexes make search-as-you-type fast.
+            # adds words: with `detail = none` the index is a set of (word, rowid). The prefix indexes make
+            # search-as-you-type fast.
             """
         create virtual table words using fts5 (
             text, content = '', columnsize = 0, detail = none,

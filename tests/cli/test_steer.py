@@ -70,7 +70,10 @@ def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
     assert cli("debate", "--continue", paused_id).exit_code == 0
     assert read_state(cli, paused_id)["status"] == "concluded"
 
+    assert paused_id in cli("list", "billing").stdout
     assert "It no longer has billing" in cli("tag", paused_id, "--remove", "billing").stdout
+    assert paused_id not in cli("list", "billing").stdout
+    assert cli("db", "check").exit_code == 0
     assert cli("tag", paused_id, "after the end", "--reason", "for the audit").exit_code == 0
 
     late = cli("intervene", paused_id, "inject", "--text", "Too late?").stderr
@@ -81,6 +84,9 @@ def test_tags_come_and_go_at_any_time(cli: Cli, paused_id: str) -> None:
     assert row["tags"] == ["very urgent", "after the end"]
     made = read_interventions(cli, paused_id)[-1]
     assert (made["action"], made["text"], made["reason"]) == ("tag", "after the end", "for the audit")
+    again = cli("tag", paused_id, "very urgent", "--remove")
+    assert (again.exit_code, json.loads(cli("list", "urgent", "--json").stdout)["debates"]) == (0, [])
+    assert cli("db", "check").exit_code == 0
     missing = cli("tag", paused_id, "billing", "--remove")
     assert (missing.exit_code, "It has no tag 'billing'" in missing.stderr) == (1, True)
 

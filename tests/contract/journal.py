@@ -21,6 +21,7 @@ from tests.contract.journal_owners import OwnerContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
 from tests.contract.journal_seals import SealContract
 from tests.contract.journal_spending import SpendingContract, UpkeepContract
+from tests.contract.journal_words import WordContract
 
 DIFFICULT_JSON = {
     "unicode": "Zażółć gęślą jaźń, 日本語, \U0001f9ea, e\u0301, \u202eright to left",
@@ -299,5 +300,6 @@ class JournalContract(
     OwnerContract,
     CacheContract,
     FamilyContract,
+    WordContract,
 ):
     pass

@@ -48,7 +48,7 @@ class ListContract:
             "s", 1, "new", "concluded", {"new": 2}, AT, LATER
         )
 
-    async def test_words_are_added_and_none_is_taken_out(self, journal: Journal) -> None:
+    async def test_words_are_added_to_those_of_earlier_headings(self, journal: Journal) -> None:
         await create_stream(journal, "s", "early words")
         await create_stream(journal, "t", "others")
         for number, text in enumerate(("late", "", "last of all", "early"), start=1):

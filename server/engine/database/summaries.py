@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from server.debate.facts.events import Ended, Event, Opened, PhaseEntered, PositionsFramed, Recorded, Spoke
-from server.debate.facts.interventions import PositionsRevised, Tagged
+from server.debate.facts.interventions import PositionsRevised, Tagged, Untagged
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status
@@ -32,7 +32,12 @@ def build_stream_summary(
     days: Mapping[str, DaySum],
     owner: str = LOCAL_OWNER,
 ) -> StreamSummary:
-    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included."""
+    """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included.
+
+    With tags that were taken away come the words of all entries: some of theirs may stand elsewhere, too.
+    """
+    removed = {tag for event in events if isinstance(event, Untagged) for tag in event.tags} - {*debate.tags}
+    texts = [entry.event for entry in entries] if removed else events
     price = Decimal(0)  # of an answer whose tokens were not counted
     if any(spent.uncounted for spent in days.values()):
         price = compute_max_call_cost(debate, estimate_next_call(debate))
@@ -55,7 +60,8 @@ def build_stream_summary(
             "runs_by_itself": is_unattended(debate) and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
         },
-        search_text=build_search_text(debate, events),
+        search_text=build_search_text(debate, texts),
+        removed_text="\n".join(sorted(removed)),
         spending={day: spent.estimate(price) for day, spent in days.items()},
         is_final=bool(debate.ended),
         judgments=build_debate_rows(debate),
@@ -75,20 +81,21 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
     """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
 
     Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
-    event brings the same at any later state of its debate, so that the index can be made anew from all events.
+    event brings the same at any later state of its debate, but for tags that were taken away, so that the index can be
+    made anew from all events.
     """
     parts: list[str] = []
     waits = has_callers_seat(debate)
     for event in new_events:
         match event:
             case Opened():  # the id of a debate finds its forks, its mirror, and those that recalled it
-                parts += [event.question, *event.tags, event.forked_from, event.mirror_of]
+                parts += [event.question, *list_held(debate, event.tags), event.forked_from, event.mirror_of]
                 parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
                 parts += [*(d.title for d in event.documents), *(event.memory.ids if event.memory else ())]
             case PositionsFramed():
                 parts += [f"{d.name} {d.stance} {d.role}" for d in event.debaters]
             case Tagged():
-                parts += event.tags
+                parts += list_held(debate, event.tags)
             case PositionsRevised():
                 parts += [revised.stance for revised in event.stances]
             case Spoke() if not waits:
@@ -101,6 +108,11 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
             case _:  # nothing that lists of debates search for
                 pass
     return "\n".join(parts)
+
+
+def list_held(debate: Debate, tags: Iterable[str]) -> list[str]:
+    """Those of the tags that the debate has."""
+    return [tag for tag in tags if tag in debate.tags]
 
 
 def list_turn_texts(debate: Debate, said: Iterable[Event]) -> list[str]:

@@ -333,6 +333,8 @@ class TestTags:
         at = simulate()
         at.intervene("tag", text="billing")
         assert "billing" in build_search_text(at.debate, at.events)
+        at.intervene("untag", text="billing")
+        assert "billing" not in build_search_text(at.debate, at.events)
 
     def test_what_changes_nothing_is_not_recorded(self) -> None:
         at = simulate(build_setup(options={"tags": ["billing"]}))
