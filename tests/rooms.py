@@ -97,7 +97,8 @@ ROOMS: dict[str, str] = {
     ),
     "engine.mirrors": "debate.facts debate.rules engine.database engine.runner storage.contract",
     "engine.driver": (
-        "debate.rules engine.database engine.mirrors engine.runner models.client models.concurrency"
+        "debate.rules debate.views engine.database engine.mirrors engine.runner models.client "
+        "models.concurrency"
     ),
     "engine.setups": (
         "debate.commands.fork debate.commands.requests debate.commands.setup debate.facts debate.rules "

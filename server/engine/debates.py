@@ -104,10 +104,10 @@ class DebateManager:
         self._task_group = tasks = anyio.create_task_group()
         self.start_task = tasks.start_soon  # what runs until the manager closes; it must not raise
         caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
-        self.find_loading, self._take_turn = caller.find_loading, caller.turnstile.enter
         listeners = (self._text_listeners, self._before_steps)
         runner = Runner(self.store, caller, self.daily_budget, has_lease, *listeners)
         self._driver = driver = DebateDriver(self.store, runner, self.leases, tasks, owner_running)
+        self.find_holdup, self._take_turn = driver.find_holdup, caller.turnstile.enter
         self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
         self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
         self.run_watchers, self.await_person = driver.run_watchers, driver.await_person

@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.decide import awaits_client
+from server.debate.views.state import StoredDebate
 from server.engine.database.errors import DatabaseUnavailableError, StorageUnavailableError
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases
 from server.engine.database.presence import DatabasePresence
@@ -126,6 +127,14 @@ class DebateDriver:
         run = self.runs.get(debate_id)
         return run is not None and not run.is_finished
 
+    def find_holdup(self, stored: StoredDebate) -> str:
+        """What a debate waits for, other than answers, where it is run here; "" for nothing."""
+        run = self.runs.get(stored.id)
+        if run and run.trouble:
+            return "Waiting for the database"
+        loading = self.runner.model_caller.find_loading(stored.debate)
+        return f"Loading {loading}, which takes seconds" if loading else ""
+
     def notify_all(self) -> None:
         for run in self.runs.values():
             run.notify()
@@ -178,7 +187,7 @@ class DebateDriver:
                     try:
                         await self.drive_under_lease(run, is_new)
                     except DatabaseUnavailableError as error:
-                        run.trouble = error
+                        run.hold_up(error)
                         await anyio.sleep(next(delays))
                     else:
                         delays = self.runner.build_retry_delays()

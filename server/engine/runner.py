@@ -82,6 +82,12 @@ class Run:
         self.changed.set()
         self.changed = anyio.Event()
 
+    def hold_up(self, trouble: Exception) -> None:
+        """Whoever waits learns of it when it begins."""
+        is_news, self.trouble = self.trouble is None, trouble
+        if is_news:
+            self.notify()
+
     @property
     def is_finished(self) -> bool:
         """Whether the debate is as far as requested, waits for somebody, or is left to a later release."""
@@ -288,7 +294,7 @@ class Runner:
                 else:
                     await self.daily_budget.settle(run.snapshot.id, reserved)
             except DatabaseUnavailableError as error:
-                run.trouble = error
+                run.hold_up(error)
                 await anyio.sleep(next(delays))
                 continue
             run.trouble = None

@@ -335,5 +335,5 @@ def describe_status(manager: DebateManager, task: Task, status: str) -> str:
         return f"Debate {this}: {(task.end or snapshot).status}."
     if reason := status_reason(snapshot.debate):
         return f"Debate {this}: {reason}"
-    loading = manager.find_loading(snapshot.debate)
-    return f"Debate {this}: {describe_progress(build_progress(snapshot.debate), None, loading)}."
+    progress = describe_progress(build_progress(snapshot.debate), None, manager.find_holdup(snapshot))
+    return f"Debate {this}: {progress}."

@@ -135,17 +135,17 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         "status": found,
         "working": working,
         "reason": (state.status_reason(stored.debate) if stands in (found, "running") else "")
-        or describe_loading(manager, stored, working=working)
+        or describe_holdup(manager, stored, working=working)
         or (FOREIGN if found == "ready" and isinstance(stored, DebateSnapshot) and stored.is_foreign else ""),
         "next": suggest_next(stored, found, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
     }
 
 
-def describe_loading(manager: DebateManager, stored: StoredDebate, *, working: bool) -> str:
+def describe_holdup(manager: DebateManager, stored: StoredDebate, *, working: bool) -> str:
     """What a debate waits for before its models can be asked; "" if there is nothing."""
-    loading = manager.find_loading(stored.debate) if working else ""
-    return loading and f"Loading {loading}, which takes seconds."
+    holdup = manager.find_holdup(stored) if working else ""
+    return holdup and f"{holdup}."
 
 
 async def build_verdict_result(

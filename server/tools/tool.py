@@ -129,7 +129,7 @@ class ToolCall:
     async def report(self, snapshot: DebateSnapshot) -> None:
         """Report to the client, if it asked for reports, who answered, and how many of how many."""
         progress = build_progress(snapshot.debate)
-        message = describe_progress(progress, self._reported, self.manager.find_loading(snapshot.debate))
+        message = describe_progress(progress, self._reported, self.manager.find_holdup(snapshot))
         self._reported = progress
         self._progress = max(float(progress.done), self._progress + PROGRESS_STEP)
         self._total = max(float(progress.expected), self._progress, self._total)

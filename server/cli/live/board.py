@@ -169,13 +169,15 @@ def build_prompt(scene: Scene, columns: int) -> list[Text]:
     return [*told, *([crop(Text(scene.keys, "dim"), columns)] if scene.keys else [])]
 
 
-def describe_activity(deck: Deck, cards: Sequence[Card], loading: str) -> str:
-    """What the cards do not show: who else is asked, what is loaded, what is asked beyond the debate itself."""
+def describe_activity(deck: Deck, cards: Sequence[Card], holdup: str) -> str:
+    """What the cards do not show: who else is asked, what holds it up, what is asked beyond the debate itself."""
     seats = [clean_line(seat) for seat in deck.progress.asked]
     shown = {card.seat for card in cards}
     asked = [seat for seat in seats if seat not in shown]
     parts = [deck.progress.added] if deck.progress.added else []
-    parts += [f"loading {loading}"] if loading else [f"asking {format_seats(asked)}"] if asked else []
+    parts += (
+        [holdup[0].lower() + holdup[1:]] if holdup else [f"asking {format_seats(asked)}"] if asked else []
+    )
     return clean_line(", ".join(parts))
 
 

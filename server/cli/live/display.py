@@ -15,7 +15,6 @@ from server.cli.terminal import Terminal
 from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.events import Balloted, Judged, Recorded, Spoke
 from server.debate.facts.text import format_count
-from server.debate.state.debate import Debate
 from server.debate.views.blind import find_blind_answers, is_blind
 from server.debate.views.events import is_hidden
 from server.engine.database.snapshots import DebateSnapshot
@@ -50,7 +49,7 @@ class LiveDisplay:
         self.partial_texts: dict[str, str] = {}  # by seat; the seat that wrote last is last
         self.start_time = monotonic()
         self.estimate = ""
-        self.find_loading: Callable[[Debate], str] = lambda _debate: ""
+        self.find_holdup: Callable[[DebateSnapshot], str] = lambda _snapshot: ""
         self.activity = ""  # beside what the debate itself says
         self.keys, self.message = "", ""
         self.note: str | None = None
@@ -134,7 +133,7 @@ class LiveDisplay:
                 high = estimate(debate).cost_usd[1]
                 self.estimate = high if high.strip("0.") else ""
         cards = self.deck.list_cards(self.partial_texts) if self.has_board else []
-        activity = describe_activity(self.deck, cards, self.find_loading(debate))
+        activity = describe_activity(self.deck, cards, self.find_holdup(self.snapshot))
         scene = Scene(
             deck=self.deck,
             cards=cards,

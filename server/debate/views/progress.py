@@ -49,10 +49,10 @@ def build_progress(debate: Debate) -> Progress:
     )
 
 
-def describe_progress(now: Progress, before: Progress | None, loading: str = "") -> str:
+def describe_progress(now: Progress, before: Progress | None, holdup: str = "") -> str:
     """Who answered or failed since the report before, or whom the debate waits for: "Ada answered, 3 of 10".
 
-    `loading`: the library that is being loaded, before anybody can be asked.
+    `holdup`: what the debate waits for before that.
     """
     known = before or now
     answered = now.answered - known.answered
@@ -63,8 +63,8 @@ def describe_progress(now: Progress, before: Progress | None, loading: str = "")
         (now.failed - known.failed, "failed"),
     )
     news = [f"{format_seats(seat for _, seat, _ in sorted(keys))} {verb}" for keys, verb in kinds if keys]
-    if not news and (loading or now.asked):
-        news = [f"Loading {loading}" if loading else f"Waiting for {format_seats(now.asked)}"]
+    if not news and (holdup or now.asked):
+        news = [holdup or f"Waiting for {format_seats(now.asked)}"]
     news = [now.added, *news] if now.added else news
     return ", ".join((*news, f"{now.done} of {now.expected}"))
 

@@ -37,11 +37,11 @@ def test_the_first_report_tells_no_old_news() -> None:
 
 
 @pytest.mark.requirement("N22")
-def test_a_report_names_what_is_being_loaded_before_anybody_can_be_asked() -> None:
+def test_a_report_names_what_holds_a_debate_up() -> None:
     nobody, ada = (Progress(frozenset(), frozenset(), asked, 6) for asked in ((), ("Ada",)))
 
-    assert describe_progress(nobody, None, "litellm") == "Loading litellm, 0 of 6"
-    assert describe_progress(ada, nobody, "litellm") == "Loading litellm, 0 of 6"
+    assert describe_progress(nobody, None, "Loading litellm") == "Loading litellm, 0 of 6"
+    assert describe_progress(ada, nobody, "Loading litellm") == "Loading litellm, 0 of 6"
 
 
 @pytest.mark.parametrize("format_name", FORMATS)

@@ -1,5 +1,6 @@
 """A database that cannot be used for longer than a call waits for it: debates go on when it is back."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -7,7 +8,9 @@ import anyio
 import pytest
 
 from server.engine.database.errors import StorageUnavailableError
+from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
+from server.engine.driver import PROGRESS_INTERVAL
 from server.engine.recovery import Recovery
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
@@ -41,6 +44,24 @@ async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(dat
         await wait_for_turns(running, snapshot.id, 2)  # nobody asks
         again = await running.step(snapshot.id, expected_round=1, wait=5)
     assert len(again.debate.turns) == len(model.requests) == 2
+
+
+async def test_who_waits_for_a_debate_is_told_when_it_begins_to_wait_for_its_database(database: str) -> None:
+    told = anyio.Event()
+
+    async def report(snapshot: DebateSnapshot) -> None:
+        if running.find_holdup(snapshot) == "Waiting for the database":
+            told.set()
+
+    async with open_engine(database, ScriptedModel(), database_patience=PATIENCE) as running:
+        snapshot = await start_debate(running)
+        with hold_database(database):
+            stepping = asyncio.create_task(running.step(snapshot.id, wait=20, on_change=report))
+            with anyio.fail_after(PROGRESS_INTERVAL - 1):  # when reports without news come
+                await told.wait()
+        snapshot = await stepping
+    assert len(snapshot.debate.turns) == 2
+    assert running.find_holdup(snapshot) == ""
 
 
 class FailingReservations:
