@@ -68,3 +68,27 @@ def test_the_page_of_sources_names_each_id_of_theirs_once_with_files_that_are_th
     for name, places, test in rows:
         assert all((ROOT / place).is_file() for place in re.findall("`([^`]+)`", places)), name
         assert name in marked_ids(ast.parse((ROOT / test).read_text(encoding="utf-8"))), name
+
+
+def test_what_has_another_shape_names_requirements_and_a_file_that_is_there() -> None:
+    page = (ROOT / "docs/sources.md").read_text(encoding="utf-8")
+    _, _, table = page.partition("## What has another shape here")
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")][2:]
+
+    assert len(rows) > 20
+    for described, instead, see in rows:
+        assert described.strip()
+        assert instead.strip()
+        *names, place = (part.strip() for part in see.split(","))
+        assert names
+        assert set(names) <= {*BUILT, *PARTLY}, described
+        assert (ROOT / place.strip("`")).is_file(), described
+
+
+def test_the_tests_that_the_page_of_sources_speaks_of_have_each_line_of_three_documents() -> None:
+    carried_there = {
+        name
+        for path in (TESTS / "mcp").glob("test_source_documents_*.py")
+        for name in marked_ids(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert {name for name in BUILT if name[0] in "ABC"} <= carried_there

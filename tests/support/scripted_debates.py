@@ -1,6 +1,7 @@
 """Debates over MCP whose seats answer as a test says, by task."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -67,15 +68,18 @@ class ScriptedDebates:
         return [request.seat for request in self.requests if request.prompt.summary.task == task]
 
 
-TASKS = ("argument", "ballot", "judgment", "opening", "closing", "audit", "observation", "deliverable")
+TASKS = (
+    *("argument", "message", "answer", "ballot", "judgment"),
+    *("opening", "closing", "audit", "observation", "deliverable"),
+)
 
 
 @asynccontextmanager
-async def open_scripted_debates(open_client: OpenClient) -> AsyncIterator[ScriptedDebates]:
+async def open_scripted_debates(open_client: OpenClient, **settings: Any) -> AsyncIterator[ScriptedDebates]:
     debates = ScriptedDebates()
     models = {name: ScriptedModel(partial(debates.reply, name)) for name in ("mine", "other")}
     research = {"notes": build_server_config("notes")}
-    async with open_client(models, research=research) as debates.client:
+    async with open_client(models, research=research, settings=settings) as debates.client:
         yield debates
 
 
@@ -99,6 +103,14 @@ def find_for(stance: str | None) -> Callable[[Request], str]:
         return json.dumps(given | ({"beliefs": beliefs} if winner else {"common_position": "Buy half now."}))
 
     return judge
+
+
+def label_of(request: Request, stance: str) -> str:
+    """The code word that a prompt has for the position."""
+    text = "\n".join(message.content for message in request.prompt.messages)
+    found = re.search(rf"^> (\w+)\. {re.escape(stance)}$", text, re.MULTILINE)
+    assert found
+    return found[1]
 
 
 def hand_over(to: str) -> Callable[[Request], str]:
