@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from storage.canonical import encode_json
 from storage.contract import LOCAL_OWNER
+from storage.contract.ledger import LedgerRow
 from storage.contract.streams import Amount, Reservation, Spending, StreamListing, StreamSummary
 from storage.ledger import encode_judgments
 
@@ -132,6 +134,18 @@ def parse_details(text: str) -> dict[str, Any] | None:
         parsed = json.loads(text)
         return parsed if isinstance(parsed, dict) else None
     return None
+
+
+def parse_summary(
+    row: Sequence[str], spending: Mapping[str, Amount], judgments: Sequence[LedgerRow]
+) -> StreamSummary:
+    """`row`: title, status, details, owner, family and parent; empty for what is not there."""
+    title, status, text, *origin = row or ("", "", "", LOCAL_OWNER, "", "")
+    owner, family, parent = origin
+    found = StreamSummary(
+        title, status, parse_details(text) or {}, spending=spending, judgments=judgments or None
+    )
+    return replace(found, owner=owner, family=family, parent=parent)
 
 
 def parse_listing(row: Sequence[Any]) -> StreamListing:

@@ -1,19 +1,24 @@
 """The ledger in PostgreSQL."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from storage.contract import LOCAL_OWNER
-from storage.contract.ledger import NO_STREAM, AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
-from storage.ledger import encode_judgments, parse_judgment
+from storage.contract.ledger import NO_STREAM, LedgerRow
+from storage.ledger import (
+    MISSED,
+    SELECT_JUDGMENTS,
+    SUMMED,
+    LedgerReader,
+    LedgerStatements,
+    encode_judgments,
+    parse_judgment,
+)
 from storage.postgres.appends import add_judgments
 from storage.postgres.connections.pool import Database, Session
 
 IMPORT_SECONDS = 600.0
 """For an import."""
-
-_SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
-_MISSED = ("items", "one_missed", "other_missed", "both_missed")
 
 
 def _add_up(table: str, names: Sequence[str]) -> str:
@@ -27,7 +32,7 @@ def _columns(names: Sequence[str]) -> str:
 def _add_pairs(others: str, met: str) -> str:
     """Counts what changed rows and others of their items missed. `others`: a table; `met`: which of its rows."""
     return f"""
-    insert into counterpoint.pair_sum (owner, one, other, {", ".join(_MISSED)})
+    insert into counterpoint.pair_sum (owner, one, other, {", ".join(MISSED)})
     select given.owner, least(other.judge, given.judge), greatest(other.judge, given.judge), sign * count(*),
         sign * count(*) filter (where case when other.judge < given.judge then other.credit else given.credit end < 2),
         sign * count(*) filter (where case when other.judge < given.judge then given.credit else other.credit end < 2),
@@ -35,7 +40,7 @@ def _add_pairs(others: str, met: str) -> str:
     from changed as given join {others} as other
         on (other.owner, other.stream, other.item) = (given.owner, given.stream, given.item) and {met}
     group by 1, 2, 3
-    on conflict (owner, one, other) do update set {_add_up("pair_sum", _MISSED)};
+    on conflict (owner, one, other) do update set {_add_up("pair_sum", MISSED)};
     """
 
 
@@ -57,11 +62,11 @@ drop index judgment_by_belief;
 -- What the rows of a judge come to, by topic; the sums of all have the topic ''.
 create table answer_sum (
     owner text collate "C" not null, judge text collate "C" not null, topic text collate "C" not null,
-    {_columns(_SUMMED)}, primary key (owner, judge, topic)
+    {_columns(SUMMED)}, primary key (owner, judge, topic)
 ) with (fillfactor = 50);
 create table pair_sum (
     owner text collate "C" not null, one text collate "C" not null, other text collate "C" not null,
-    {_columns(_MISSED)}, primary key (owner, one, other)
+    {_columns(MISSED)}, primary key (owner, one, other)
 ) with (fillfactor = 50);
 create table belief_sum (
     owner text collate "C" not null, judge text collate "C" not null, percent bigint not null,
@@ -81,14 +86,14 @@ begin
         return null;
     end if;
     perform value from counterpoint.counter where name = 'ledger' for update;
-    insert into counterpoint.answer_sum (owner, judge, topic, {", ".join(_SUMMED)})
+    insert into counterpoint.answer_sum (owner, judge, topic, {", ".join(SUMMED)})
     select owner, judge, topic, sign * count(*), sign * sum(credit), sign * count(percent),
         sign * coalesce(sum(percent), 0), sign * sum(likeliest_right), sign * sum(asked), sign * sum(consistent),
         sign * sum(correct)
     from changed cross join lateral
         (select '' as topic union all select json_array_elements_text(changed.topics::json)) as named
     group by owner, judge, topic
-    on conflict (owner, judge, topic) do update set {_add_up("answer_sum", _SUMMED)};
+    on conflict (owner, judge, topic) do update set {_add_up("answer_sum", SUMMED)};
 
     insert into counterpoint.belief_sum (owner, judge, percent, correct, number)
     select owner, judge, percent, sign * sum(likeliest_right), sign * count(*)
@@ -125,11 +130,6 @@ create trigger judgments_removed after delete on judgment
     referencing old table as changed for each statement execute function count_judgments();
 """
 
-JUDGMENT_COLUMNS = (
-    "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics"
-)
-
-SELECT_JUDGMENTS = f"select {JUDGMENT_COLUMNS} from judgment"
 
 WORK_LONG = f"set local idle_in_transaction_session_timeout = {1000 * int(IMPORT_SECONDS)}"
 """Before many rows are joined with those that are there, in a transaction that waits for it."""
@@ -179,8 +179,9 @@ end
 """
 
 
-class PostgresLedger:
+class PostgresLedger(LedgerReader):
     _db: Database
+    _sums = LedgerStatements(SUM_JUDGES, SUM_BELIEFS, COUNT_BELIEVED, SUM_ANSWERS, SUM_PAIRS, COUNT_ITEMS)
 
     async def change_judgments(
         self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]], *, owner: str = LOCAL_OWNER
@@ -196,39 +197,8 @@ class PostgresLedger:
 
         await self._db.transact(write, IMPORT_SECONDS)
 
-    async def read_judgments(self, *, owner: str | None = None) -> list[LedgerRow]:
-        sql = f"{SELECT_JUDGMENTS} where {narrow(owner)} order by owner, stream, item, judge"
-        return list(map(parse_judgment, await self._db.fetch(sql, owner)))
-
-    async def read_ledger_position(self, *, owner: str | None = None) -> int:
-        sql = f"select coalesce(max(number), 0) from judgment where {narrow(owner)}"
-        [(position,)] = await self._db.fetch(sql, owner)
-        return int(position)
-
-    async def sum_judges(self, judges: Collection[str], *, owner: str | None = None) -> list[JudgeSums]:
-        return [JudgeSums(*row) for row in await self._sum(SUM_JUDGES, owner, judges)]
-
-    async def sum_beliefs(self, *, owner: str | None = None) -> tuple[int, list[BeliefSums]]:
-        [(items,)] = await self._db.fetch(COUNT_BELIEVED.format(own=narrow(owner)), owner)
-        sums = await self._db.fetch(SUM_BELIEFS.format(own=narrow(owner)), owner)
-        return items, [BeliefSums(*row) for row in sums]
-
-    async def sum_answers(
-        self, judges: Collection[str], topic: str, *, owner: str | None = None
-    ) -> list[AnswerSums]:
-        return [AnswerSums(*row) for row in await self._sum(SUM_ANSWERS, owner, judges, topic)]
-
-    async def sum_pairs(self, judges: Collection[str], *, owner: str | None = None) -> list[PairSums]:
-        return [PairSums(*row) for row in await self._sum(SUM_PAIRS, owner, judges)]
-
-    async def count_items(self, judges: Collection[str], most: int, *, owner: str | None = None) -> int:
-        [(items,)] = await self._sum(COUNT_ITEMS, owner, judges, most)
-        return int(items)
-
-    async def _sum(
-        self, sql: str, owner: str | None, judges: Collection[str], *values: str | int
-    ) -> list[tuple[Any, ...]]:
-        return await self._db.fetch(sql.format(own=narrow(owner)), owner, sorted(judges), *values)
+    async def _read_ledger(self, sql: str, owner: str | None, *values: Any) -> list[tuple[Any, ...]]:
+        return await self._db.fetch(sql.format(own=narrow(owner)), owner, *values)
 
 
 def narrow(owner: str | None) -> str:

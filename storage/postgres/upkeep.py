@@ -2,14 +2,12 @@
 
 from collections.abc import Collection, Mapping
 
-from storage.contract import LOCAL_OWNER
 from storage.contract.streams import Amount, StreamSummary
-from storage.ledger import parse_judgment
+from storage.ledger import SELECT_JUDGMENTS, parse_judgment
 from storage.postgres.appends import cut_word, replace_judgments, split_words
 from storage.postgres.connections.pool import UPKEEP_SECONDS, Database, Session
-from storage.postgres.ledger import SELECT_JUDGMENTS
 from storage.postgres.lists import narrow
-from storage.summaries import encode_summary, encode_words, parse_details
+from storage.summaries import encode_summary, encode_words, parse_summary
 from storage.words import Tokenizer
 
 SELECT_LAST_POSITION = """
@@ -86,24 +84,12 @@ class PostgresUpkeep:
 
     async def read_summary(self, stream: str) -> StreamSummary:
         sql = "select title, status, details, owner, family, parent from stream where name = $1"
-        rows = await self._db.fetch(sql, stream)
-        title, status, text, *origin = rows[0] if rows else ("", "", "", LOCAL_OWNER, "", "")
-        owner, family, parent = origin
+        found = await self._db.fetch(sql, stream)
         days = "select day, calls, cost from spending where stream = $1"
         spending = {day: Amount(calls, cost) for day, calls, cost in await self._db.fetch(days, stream)}
         rows = await self._db.fetch(f"{SELECT_JUDGMENTS} where stream = $1 order by number", stream)
-        judgments = list(map(parse_judgment, rows)) or None
-        details = parse_details(text) or {}
-        return StreamSummary(
-            title,
-            status,
-            details,
-            spending=spending,
-            judgments=judgments,
-            owner=owner,
-            family=family,
-            parent=parent,
-        )
+        judgments = list(map(parse_judgment, rows))
+        return parse_summary(found[0] if found else (), spending, judgments)
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
         columns = encode_summary(summary)

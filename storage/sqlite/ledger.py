@@ -1,14 +1,23 @@
 """The ledger in the journal's SQLite file."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import aiosqlite
 
 from storage.contract import LOCAL_OWNER
-from storage.contract.ledger import NO_STREAM, AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
-from storage.ledger import encode_judgments, parse_judgment
+from storage.contract.ledger import NO_STREAM, LedgerRow
+from storage.ledger import (
+    JUDGMENT_COLUMNS,
+    MISSED,
+    SELECT_JUDGMENTS,
+    SUMMED,
+    LedgerReader,
+    LedgerStatements,
+    encode_judgments,
+    parse_judgment,
+)
 from storage.sqlite.connections.database import Database
 
 CREATE_LEDGER = (
@@ -66,9 +75,6 @@ GIVE_LEDGER_OWNERS = (
     "create index judgment_by_item on judgment (owner, stream, item) where percent is not null",
 )
 
-_SUMMED = ("items", "credit", "told", "percents", "likeliest_right", "asked", "consistent", "correct")
-_MISSED = ("items", "one_missed", "other_missed", "both_missed")
-
 
 def _add_up(names: Sequence[str]) -> str:
     return ", ".join(f"{name} = {name} + excluded.{name}" for name in names)
@@ -78,12 +84,12 @@ def _count(row: str, sign: str, others: str) -> str:
     """Statements of a trigger that add a row to the sums, or take it out. `others`: of the rows it meets, which."""
     met = f"(other.owner, other.stream, other.item) = ({row}.owner, {row}.stream, {row}.item) and {others}"
     return f"""
-    insert into answer_sum (owner, judge, topic, {", ".join(_SUMMED)})
+    insert into answer_sum (owner, judge, topic, {", ".join(SUMMED)})
     select {row}.owner, {row}.judge, topic.value, {sign}1, {sign}{row}.credit, {sign}({row}.percent is not null),
         {sign}coalesce({row}.percent, 0), {sign}{row}.likeliest_right, {sign}{row}.asked,
         {sign}{row}.consistent, {sign}{row}.correct
     from (select '' as value union all select value from json_each({row}.topics)) as topic where true
-    on conflict (owner, judge, topic) do update set {_add_up(_SUMMED)};
+    on conflict (owner, judge, topic) do update set {_add_up(SUMMED)};
 
     insert into belief_sum (owner, judge, percent, correct, number)
     select {row}.owner, {row}.judge, {row}.percent, {sign}{row}.likeliest_right, {sign}1 where {row}.percent is not null
@@ -96,13 +102,13 @@ def _count(row: str, sign: str, others: str) -> str:
     )
     on conflict (owner) do update set number = number + excluded.number;
 
-    insert into pair_sum (owner, one, other, {", ".join(_MISSED)})
+    insert into pair_sum (owner, one, other, {", ".join(MISSED)})
     select {row}.owner, min(other.judge, {row}.judge), max(other.judge, {row}.judge), {sign}1,
         {sign}(case when other.judge < {row}.judge then other.credit else {row}.credit end < 2),
         {sign}(case when other.judge < {row}.judge then {row}.credit else other.credit end < 2),
         {sign}(other.credit < 2 and {row}.credit < 2)
     from judgment as other where {met}
-    on conflict (owner, one, other) do update set {_add_up(_MISSED)};
+    on conflict (owner, one, other) do update set {_add_up(MISSED)};
     """
 
 
@@ -121,13 +127,13 @@ CREATE_LEDGER_SUMS = (
     f"""
     create table answer_sum (
         owner text not null, judge text not null, topic text not null,
-        {", ".join(f"{name} integer not null" for name in _SUMMED)}, primary key (owner, judge, topic)
+        {", ".join(f"{name} integer not null" for name in SUMMED)}, primary key (owner, judge, topic)
     ) strict, without rowid
     """,
     f"""
     create table pair_sum (
         owner text not null, one text not null, other text not null,
-        {", ".join(f"{name} integer not null" for name in _MISSED)}, primary key (owner, one, other)
+        {", ".join(f"{name} integer not null" for name in MISSED)}, primary key (owner, one, other)
     ) strict, without rowid
     """,
     """
@@ -165,14 +171,11 @@ CREATE_LEDGER_SUMS = (
     "drop table judgment_before",
 )
 
-_COLUMNS = (
-    "owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics"
-)
 _VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(10))
 
 REPLACE_JUDGMENTS = f"""
     delete from judgment where stream = {{stream}} and {{rows}} is not null;
-    insert into judgment ({_COLUMNS})
+    insert into judgment ({JUDGMENT_COLUMNS})
     select {{owner}}, {{stream}}, {_VALUES} from json_each({{rows}});
 """
 """For a trigger. `owner`, `stream`, `rows`: expressions; null keeps what is there."""
@@ -184,9 +187,7 @@ delete from judgment where owner = ?1 and stream = ?2 and (item, judge) in (
 )
 """
 
-INSERT_JUDGMENTS = f"insert into judgment ({_COLUMNS}) select ?1, ?2, {_VALUES} from json_each(?3)"
-
-SELECT_JUDGMENTS = f"select {_COLUMNS} from judgment"
+INSERT_JUDGMENTS = f"insert into judgment ({JUDGMENT_COLUMNS}) select ?1, ?2, {_VALUES} from json_each(?3)"
 
 # With an owner the statements go through the sums of that owner; without, through all.
 SUM_JUDGES = """
@@ -237,8 +238,9 @@ async def write_judgments(db: aiosqlite.Connection, owner: str, stream: str, row
         await db.execute_fetchall(statement, [owner, stream, rows])
 
 
-class SqliteLedger:
+class SqliteLedger(LedgerReader):
     _db: Database
+    _sums = LedgerStatements(SUM_JUDGES, SUM_BELIEFS, COUNT_BELIEVED, SUM_ANSWERS, SUM_PAIRS, COUNT_ITEMS)
 
     async def change_judgments(
         self, change: Callable[[Sequence[LedgerRow]], Sequence[LedgerRow]], *, owner: str = LOCAL_OWNER
@@ -249,40 +251,9 @@ class SqliteLedger:
             written = encode_judgments(change(list(map(parse_judgment, stored))))
             await write_judgments(db, owner, NO_STREAM, written)
 
-    async def read_judgments(self, *, owner: str | None = None) -> list[LedgerRow]:
-        sql = f"{SELECT_JUDGMENTS} where {narrow(owner)} order by owner, stream, item, judge"
-        return list(map(parse_judgment, await self._db.reader.fetch_all(sql, owner)))
-
-    async def read_ledger_position(self, *, owner: str | None = None) -> int:
-        sql = f"select coalesce(max(number), 0) from judgment where {narrow(owner)}"
-        [(position,)] = await self._db.reader.fetch_all(sql, owner)
-        return int(position)
-
-    async def sum_judges(self, judges: Collection[str], *, owner: str | None = None) -> list[JudgeSums]:
-        return [JudgeSums(*row) for row in await self._sum(SUM_JUDGES, owner, judges)]
-
-    async def sum_beliefs(self, *, owner: str | None = None) -> tuple[int, list[BeliefSums]]:
-        [(items,)] = await self._db.reader.fetch_all(COUNT_BELIEVED.format(own=narrow(owner)), owner)
-        sums = await self._db.reader.fetch_all(SUM_BELIEFS.format(own=narrow(owner)), owner)
-        return items, [BeliefSums(*row) for row in sums]
-
-    async def sum_answers(
-        self, judges: Collection[str], topic: str, *, owner: str | None = None
-    ) -> list[AnswerSums]:
-        return [AnswerSums(*row) for row in await self._sum(SUM_ANSWERS, owner, judges, topic)]
-
-    async def sum_pairs(self, judges: Collection[str], *, owner: str | None = None) -> list[PairSums]:
-        return [PairSums(*row) for row in await self._sum(SUM_PAIRS, owner, judges)]
-
-    async def count_items(self, judges: Collection[str], most: int, *, owner: str | None = None) -> int:
-        [(items,)] = await self._sum(COUNT_ITEMS, owner, judges, most)
-        return int(items)
-
-    async def _sum(
-        self, sql: str, owner: str | None, judges: Collection[str], *values: str | float
-    ) -> list[tuple[Any, ...]]:
-        named = json.dumps(sorted(judges))
-        return await self._db.reader.fetch_all(sql.format(own=narrow(owner)), owner, named, *values)
+    async def _read_ledger(self, sql: str, owner: str | None, *values: Any) -> list[tuple[Any, ...]]:
+        given = [json.dumps(value) if isinstance(value, list) else value for value in values]
+        return await self._db.reader.fetch_all(sql.format(own=narrow(owner)), owner, *given)
 
 
 def narrow(owner: str | None) -> str:

@@ -7,14 +7,13 @@ from contextlib import suppress
 
 import aiosqlite
 
-from storage.contract import LOCAL_OWNER
 from storage.contract.streams import Amount, StreamSummary
-from storage.ledger import parse_judgment
+from storage.ledger import SELECT_JUDGMENTS, parse_judgment
 from storage.sqlite.connections.connection import ReadOnlyError
 from storage.sqlite.connections.database import Database
-from storage.sqlite.ledger import SELECT_JUDGMENTS, write_judgments
+from storage.sqlite.ledger import write_judgments
 from storage.sqlite.lists import narrow
-from storage.summaries import encode_summary, encode_words, parse_amount
+from storage.summaries import encode_summary, encode_words, parse_amount, parse_summary
 from storage.words import Tokenizer
 
 SELECT_ALL_STREAMS = """
@@ -72,12 +71,7 @@ class SqliteUpkeep:
 
     async def read_summary(self, stream: str) -> StreamSummary:
         sql = "select title, status, details, owner, family, parent from stream where name = ?"
-        rows = await self._db.reader.fetch_all(sql, stream)
-        title, status, text, *origin = rows[0] if rows else ("", "", "", LOCAL_OWNER, "", "")
-        owner, family, parent = origin
-        details = {}
-        with suppress(ValueError):
-            details = json.loads(text)
+        found = await self._db.reader.fetch_all(sql, stream)
         days = "select day, calls, cost from spending where stream = ?"
         spending = {
             day: parse_amount(calls, cost)
@@ -85,16 +79,7 @@ class SqliteUpkeep:
         }
         sql = f"{SELECT_JUDGMENTS} where stream = ? order by number"
         judgments = [parse_judgment(row) for row in await self._db.reader.fetch_all(sql, stream)]
-        return StreamSummary(
-            title,
-            status,
-            details,
-            spending=spending,
-            judgments=judgments or None,
-            owner=owner,
-            family=family,
-            parent=parent,
-        )
+        return parse_summary(found[0] if found else (), spending, judgments)
 
     async def rewrite_summary(self, stream: str, version: int, summary: StreamSummary) -> bool:
         columns = encode_summary(summary)
