@@ -1,12 +1,12 @@
 """How streams with words in common are ranked: for every database the same. Pure."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from storage.contract.similarity import SimilarStream
-from storage.contract.streams import StreamListing
+from storage.contract.similarity import IsWanted, SimilarStream
+from storage.summaries import parse_listing
 
 if TYPE_CHECKING:
     from storage.words import Tokenizer
@@ -28,8 +28,12 @@ OTHERS = 20
 BODY_WEIGHT = 0.25
 """What a shared word counts that is in the stream, but not in its title."""
 
-COMPARED_TITLES = 60
+TITLES_AT_ONCE = 100
+MAX_TITLES = 2_000
 """Streams whose titles are read: those that share most."""
+
+ReadListings = Callable[[Sequence[int]], Awaitable[Iterable[Sequence[Any]]]]
+"""The rows of the streams of these numbers, in any order."""
 
 
 class SharedWords(NamedTuple):
@@ -39,15 +43,21 @@ class SharedWords(NamedTuple):
     streams: Mapping[int, Collection[str]]  # the words that each shares, by its number
 
     @classmethod
-    def weigh(cls, words: Sequence[str], found: Iterable[tuple[int, int]], total: int) -> "SharedWords":
-        """Weigh words as BM25 does, by how few of so many streams have them.
+    def weigh(
+        cls, words: Sequence[str], found: Iterable[tuple[int, int]], titles: Mapping[int, str], total: int
+    ) -> "SharedWords":
+        """Weigh words as BM25 does, by how few of so many streams have them: those of one title count once.
 
-        `found`: (place of a word, number of a stream that has it); of each word no more than `MAX_SHARING`.
+        Else what was often asked would not be found. `found`: (place of a word, number of a stream that has it); of
+        each word no more than `MAX_SHARING`. `titles`: of these streams.
         """
         having: defaultdict[str, list[int]] = defaultdict(list)
         for place, number in found:
             having[words[place]].append(number)
-        weights = {word: compute_weight(word, len(having[word]), total) for word in words}
+        weights = {
+            word: compute_weight(word, len({titles.get(number) for number in having[word]}), total)
+            for word in words
+        }
         streams: defaultdict[int, list[str]] = defaultdict(list)
         for word, weight in weights.items():
             for number in having[word] if weight else ():
@@ -57,21 +67,43 @@ class SharedWords(NamedTuple):
     def sum_weights(self, words: Iterable[str]) -> float:
         return sum(self.weights[word] for word in words)
 
-    def choose(self) -> list[int]:
-        """The streams whose titles are to be read: of those that share as much the newest."""
-        rows = [(self.sum_weights(words), number) for number, words in self.streams.items()]
-        return [number for _, number in sorted(rows, reverse=True)[:COMPARED_TITLES]]
-
-    def rank(self, listings: Iterable[StreamListing], tokenizer: "Tokenizer") -> list[SimilarStream]:
-        """The streams of these rows, most similar first."""
+    def list_bounds(self, min_share: float) -> list[tuple[float, int]]:
+        """(the most that a stream can share, its number), of those that share as much the newest first."""
         whole = self.sum_weights(self.weights)
-        ranked = []
-        for listed in listings:
-            title = {*tokenizer.split_compared(listed.title)}
-            shared = self.streams[listed.number]
-            told = sum(self.weights[word] * (1 if word in title else BODY_WEIGHT) for word in shared)
-            ranked.append(SimilarStream(listed, told / whole))
-        return sorted(ranked, key=lambda one: (-one.share, -one.listing.number))
+        rows = ((self.sum_weights(words) / whole, number) for number, words in self.streams.items())
+        return sorted((row for row in rows if row[0] >= min_share), reverse=True)[:MAX_TITLES]
+
+    async def rank(
+        self,
+        read: ReadListings,
+        tokenizer: "Tokenizer",
+        is_wanted: IsWanted,
+        *,
+        min_share: float,
+        limit: int,
+    ) -> list[SimilarStream]:
+        """The most similar streams, of each family one. Titles are read until no other can be among them."""
+        bounds, best = self.list_bounds(min_share), dict[str, SimilarStream]()
+        for start in range(0, len(bounds), TITLES_AT_ONCE):
+            page = bounds[start : start + TITLES_AT_ONCE]
+            ranked = sorted(best.values(), key=order)
+            if len(ranked) >= limit and ranked[limit - 1].share >= page[0][0]:
+                break
+            for listed in map(parse_listing, await read([number for _, number in page])):
+                share = self.measure(listed.number, tokenizer.split_compared(listed.title))
+                if share >= min_share and is_wanted(listed):
+                    one, family = SimilarStream(listed, share), listed.family or listed.stream
+                    best[family] = min(one, best.get(family, one), key=order)
+        return sorted(best.values(), key=order)[:limit]
+
+    def measure(self, number: int, title: Collection[str]) -> float:
+        """How much of the weight of all words a stream shares."""
+        told = (self.weights[word] * (1 if word in title else BODY_WEIGHT) for word in self.streams[number])
+        return sum(told) / self.sum_weights(self.weights)
+
+
+def order(one: SimilarStream) -> tuple[float, int]:
+    return -one.share, -one.listing.number
 
 
 def compute_weight(word: str, having: int, total: int) -> float:

@@ -150,10 +150,10 @@ def parse_summary(
 
 def parse_listing(row: Sequence[Any]) -> StreamListing:
     """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, title, status, text, opened_at, changed_at = row
+    name, number, title, status, text, *rest = row
     details = parse_details(text)
     mark = "(damaged summary) " if details is None else ""
-    return StreamListing(name, number, mark + title, status, details or {}, opened_at, changed_at)
+    return StreamListing(name, number, mark + title, status, details or {}, *rest)
 
 
 def find_upper_bound(before: int) -> int:

@@ -1,5 +1,6 @@
 """The part of the storage contract that is about streams with words in common."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from storage.contract.streams import StreamListing
@@ -12,11 +13,24 @@ class SimilarStream(NamedTuple):
     share: float
 
 
+IsWanted = Callable[[StreamListing], bool]
+
+
 class Similarity(Protocol):
     async def find_similar(
-        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
+        self,
+        text: str,
+        *,
+        status: str,
+        owner: str | None = None,
+        limit: int = 20,
+        min_share: float = 0,
+        is_wanted: IsWanted = lambda _: True,
     ) -> list[SimilarStream]:
         """Streams that keep this status and share words with a text, most similar first; of two alike the newer one.
+
+        Of each family the most similar one that is wanted: others do not take its place, however many there are.
+        `min_share`: what is shared at least.
 
         Any text is valid. A word counts the more the fewer streams of the owner have it, as in BM25, and most in a
         title; one that a thousand have does not count. Every kind of database finds the same in the same order.

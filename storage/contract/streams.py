@@ -86,6 +86,7 @@ class StreamListing:
     details: Mapping[str, Any]
     opened_at: str
     changed_at: str
+    family: str = ""  # the stream that all of its family go back to; "" for that one itself
 
 
 @dataclass(frozen=True, slots=True)

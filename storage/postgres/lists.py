@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.contract.similarity import SimilarStream
+from storage.contract.similarity import IsWanted, SimilarStream
 from storage.contract.streams import Relative, StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.connections.pool import Database
-from storage.similarity import BEGINNING, MAX_SHARING, SharedWords
+from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_SHARING, SharedWords
 from storage.summaries import (
     LAST_CHARACTER,
     find_upper_bound,
@@ -19,7 +19,7 @@ from storage.summaries import (
 )
 from storage.words import Tokenizer
 
-_LISTING_COLUMNS = "name, stream.number, title, status, details, opened_at, changed_at"
+_LISTING_COLUMNS = "name, stream.number, title, status, details, opened_at, changed_at, family"
 
 # Each with a place for the condition that the streams are those of an owner, which is the last value then.
 SELECT_LISTINGS = f"""
@@ -60,6 +60,9 @@ cross join lateral (
 ) as sharing
 """
 COUNT_STATUS = "select count(*) from stream where status = $1{own}"
+SELECT_TITLES = f"""
+select number, left(title, {MAX_COMPARED_LENGTH}) from stream where number = any($1::bigint[]){{own}}
+"""
 SELECT_NUMBERED = f"select {_LISTING_COLUMNS} from stream where number = any($1::bigint[]){{own}}"
 
 SELECT_FAMILY = """
@@ -107,7 +110,14 @@ class PostgresLists:
         return [parse_listing(row) for row in await self._db.fetch(*narrow(owner, *statement))]
 
     async def find_similar(
-        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
+        self,
+        text: str,
+        *,
+        status: str,
+        owner: str | None = None,
+        limit: int = 20,
+        min_share: float = 0,
+        is_wanted: IsWanted = lambda _: True,
     ) -> list[SimilarStream]:
         words = self._tokenizer.split_compared(text)
         if not words:
@@ -115,9 +125,16 @@ class PostgresLists:
         last = [word + LAST_CHARACTER if len(word) == BEGINNING else word for word in words]
         found = await self._db.fetch(*narrow(owner, SELECT_SHARING, words, last, mark_status(status)))
         [(total,)] = await self._db.fetch(*narrow(owner, COUNT_STATUS, status))
-        shared = SharedWords.weigh(words, found, total)
-        rows = await self._db.fetch(*narrow(owner, SELECT_NUMBERED, shared.choose()))
-        return shared.rank(map(parse_listing, rows), self._tokenizer)[:limit]
+        numbers = [*{number for _, number in found}]
+        titles = dict(await self._db.fetch(*narrow(owner, SELECT_TITLES, numbers)))
+        shared = SharedWords.weigh(words, found, titles, total)
+        return await shared.rank(
+            lambda numbers: self._db.fetch(*narrow(owner, SELECT_NUMBERED, numbers)),
+            self._tokenizer,
+            is_wanted,
+            min_share=min_share,
+            limit=limit,
+        )
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         statement = narrow(owner, SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.contract.similarity import SimilarStream
+from storage.contract.similarity import IsWanted, SimilarStream
 from storage.contract.streams import Relative, StreamListing
-from storage.similarity import BEGINNING, MAX_SHARING, SharedWords
+from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_SHARING, SharedWords
 from storage.sqlite.connections.database import Database
 from storage.summaries import (
     LAST_CHARACTER,
@@ -18,7 +18,7 @@ from storage.summaries import (
 )
 from storage.words import Tokenizer
 
-_LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at"
+_LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at, family"
 _STREAMS = "(select value from json_each(?5))"
 
 # Each with a place for the condition that the streams are those of an owner, which is the last value then.
@@ -63,6 +63,10 @@ select {{place}}, rowid from (
 )
 """
 COUNT_STATUS = "select count(*) from stream where status = ?1{own}"
+SELECT_TITLES = f"""
+select number, substr(title, 1, {MAX_COMPARED_LENGTH}) from stream
+where number in (select value from json_each(?1)){{own}}
+"""
 SELECT_NUMBERED = f"""
 select {_LISTING_COLUMNS} from stream where number in (select value from json_each(?1)){{own}}
 """
@@ -114,7 +118,14 @@ class SqliteLists:
         return [parse_listing(row) for row in await self._db.reader.fetch_all(*narrow(owner, *statement))]
 
     async def find_similar(
-        self, text: str, *, status: str, owner: str | None = None, limit: int = 20
+        self,
+        text: str,
+        *,
+        status: str,
+        owner: str | None = None,
+        limit: int = 20,
+        min_share: float = 0,
+        is_wanted: IsWanted = lambda _: True,
     ) -> list[SimilarStream]:
         words, reader = self._tokenizer.split_compared(text), self._db.reader
         if not words:
@@ -124,9 +135,16 @@ class SqliteLists:
         parts = [SELECT_SHARING.format(place=place) for place in range(len(words))]
         found = await reader.fetch_all(" union all ".join(parts), *matches)
         [(total,)] = await reader.fetch_all(*narrow(owner, COUNT_STATUS, status))
-        shared = SharedWords.weigh(words, found, total)
-        rows = await reader.fetch_all(*narrow(owner, SELECT_NUMBERED, json.dumps(shared.choose())))
-        return shared.rank(map(parse_listing, rows), self._tokenizer)[:limit]
+        numbers = json.dumps([*{number for _, number in found}])
+        titles = dict(await reader.fetch_all(*narrow(owner, SELECT_TITLES, numbers)))
+        shared = SharedWords.weigh(words, found, titles, total)
+        return await shared.rank(
+            lambda numbers: reader.fetch_all(*narrow(owner, SELECT_NUMBERED, json.dumps(numbers))),
+            self._tokenizer,
+            is_wanted,
+            min_share=min_share,
+            limit=limit,
+        )
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:
         statement = (SELECT_BY_PREFIX, prefix, prefix + LAST_CHARACTER, limit)

@@ -1,5 +1,6 @@
 """What every journal must do: lists, searches, and noticing what is new."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
 from storage.contract.streams import StreamListing, StreamSummary
-from storage.similarity import MAX_COMPARED_WORDS
+from storage.similarity import MAX_COMPARED_WORDS, TITLES_AT_ONCE
 from tests.contract.journal_helpers import AT, LATER, append_entries, create_stream, find_streams, get_listing
 
 READ_ONLY_FUZZ_SETTINGS = settings(
@@ -216,9 +217,15 @@ class SearchContract:
 
 
 async def conclude(
-    journal: Journal, stream: str, title: str, body: str = "", owner: str = LOCAL_OWNER
+    journal: Journal,
+    stream: str,
+    title: str,
+    body: str = "",
+    details: Mapping[str, Any] | None = None,
+    **given: Any,
 ) -> None:
-    summary = StreamSummary(title, "concluded", {}, f"{title} {body}", is_final=True, owner=owner)
+    text = f"{title} {body}"
+    summary = StreamSummary(title, "concluded", details or {}, text, is_final=True, **given)
     await append_entries(journal, stream, 0, {}, summary=summary)
 
 
@@ -295,6 +302,45 @@ class SimilarityContract:
         for stream in ("a", "c", "b"):
             await conclude(journal, stream, "Which queue?")
         assert await find_similar(journal, "queue") == ["b", "c", "a"]
+
+    async def test_of_a_family_the_most_similar_stream_that_is_wanted_is_found(
+        self, journal: Journal
+    ) -> None:
+        await conclude(journal, "root", "Which queue do we take?")
+        await conclude(journal, "close", "Which queue, and which database?", family="root")
+        await conclude(journal, "unwanted", "Which queue, and which database?", family="root")
+        await conclude(journal, "other", "Which queue?")
+
+        found = await journal.find_similar(
+            "Which queue and database?",
+            status="concluded",
+            is_wanted=lambda listing: listing.stream != "unwanted",
+        )
+        assert [(one.listing.stream, one.listing.family) for one in found] == [
+            ("close", "root"),
+            ("other", ""),
+        ]
+
+    async def test_what_is_not_wanted_hides_nothing(self, journal: Journal) -> None:
+        await conclude(journal, "found", "Which queue and which database?")
+        for n in range(TITLES_AT_ONCE + 1):
+            await conclude(journal, f"fork{n}", "Which queue and which database?", family="root")
+            await conclude(journal, f"told{n}", "Who pays?", "queue and database")
+            await conclude(journal, f"unwanted{n}", "Which queue and which database?")
+
+        found = await journal.find_similar(
+            "Which queue and which database?",
+            status="concluded",
+            limit=2,
+            is_wanted=lambda listing: not listing.stream.startswith("unwanted"),
+        )
+        assert [one.listing.stream for one in found] == [f"fork{TITLES_AT_ONCE}", "found"]
+
+    async def test_what_shares_less_than_asked_for_is_not_found(self, journal: Journal) -> None:
+        await conclude(journal, "titled", "Which queue?")
+        await conclude(journal, "told", "Who pays?", "Which queue?")
+        for least, expected in ((0, ["titled", "told"]), (0.25, ["titled", "told"]), (0.26, ["titled"])):
+            assert await find_similar(journal, "Which queue?", min_share=least) == expected
 
     async def test_only_streams_that_keep_the_status_are_similar(self, journal: Journal) -> None:
         await create_stream(journal, "running", "queue")

@@ -12,6 +12,7 @@ from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
+from storage.contract.journal import Journal
 from tests.contract.journal_lists import conclude
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.simulation import render_finding
@@ -108,6 +109,22 @@ async def test_of_a_family_of_forks_one_is_recalled(tmp_path: Path) -> None:
 
         await delete_debate(manager, parent.id, actor="test")
         assert len(await recall_ids(manager)) == 2
+
+
+async def test_what_is_not_recalled_hides_nothing(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        ended = await run_debate(manager, question=BILLING)
+        await plant_hidden(manager.store.journal, BILLING, 70)
+        assert await recall_ids(manager) == [ended.id]
+
+
+async def plant_hidden(journal: Journal, question: str, count: int) -> None:
+    """Plant debates on the same question: forks that cannot be read, mirrors, dry runs, and some taken back."""
+    for n in range(count):
+        await conclude(journal, f"mirror{n}", question, details={"mirror_of": "another"})
+        await conclude(journal, f"back{n}", question, details={"tags": ["retracted"]})
+        await conclude(journal, f"dry{n}", question, details={"models": ["scripted?delay=1"]})
+        await conclude(journal, f"fork{n}", question, family="another")
 
 
 async def test_a_mirror_is_not_recalled_beside_its_debate(tmp_path: Path) -> None:

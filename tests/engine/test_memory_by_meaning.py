@@ -22,6 +22,7 @@ from server.models.fakes.scripted import ScriptedModel
 from storage.contract.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
 from tests.contract.journal_lists import conclude
+from tests.engine.test_memory import plant_hidden
 from tests.support.engines import open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18", "D22")]
@@ -94,6 +95,15 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
             await conclude(store.journal, f"s{n}", PARTY)
         assert await recall_ids(store, SAME) == []
         assert await recall_ids(store, f"{BILLING}!") == [billing.id]
+
+
+async def test_debates_that_are_not_recalled_are_not_among_those_compared(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        store = manager.store
+        store.embed = embed_planted
+        billing = await run_debate(manager, question=BILLING)
+        await plant_hidden(store.journal, PARTY, NEWEST // 3)
+        assert await recall_ids(store, SAME) == [billing.id]
 
 
 async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ alone, since words also find what only looks related: they propose older debates
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from anyio import to_thread
@@ -27,6 +29,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
+from storage.contract.similarity import IsWanted
 from storage.contract.streams import StreamListing
 
 if TYPE_CHECKING:
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 MIN_SHARE = 0.35
 """Of the weight of a question's words, what a related debate has at least: a twentieth more than where the first of the
 unrelated questions of `benchmarks recall` finds something."""
+
+PROPOSED_SHARE = 0.15
+"""The same of a debate that is compared by meaning, though it is not among the newest."""
 
 CANDIDATES = 60
 """Debates that are looked at, most similar first."""
@@ -59,6 +65,9 @@ WRONG = "The finding turned out wrong."
 NEWEST = 300
 """Debates that are compared by meaning, beside those that words propose. Their vectors are kept, so that each question
 is embedded once."""
+
+MAX_LOOKED_AT = 3_000
+"""Debates that are looked through for these: mirrors, forks, dry runs and what was taken back hide no others."""
 
 MIN_CLOSENESS = 0.45
 """How close a related question is at least, from 0 for the mean of all questions to 1 for the same one.
@@ -143,22 +152,44 @@ async def recall(
 
 async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> Ranking:
     """The debates that may be recalled, by their meaning or, where that cannot be told, by their words."""
+    is_wanted = partial(may_be_recalled, with_dry_runs=with_dry_runs)
     with translate_storage_errors():
         similar = await store.journal.find_similar(
-            question, status="concluded", owner=store.owner, limit=CANDIDATES
+            question,
+            status="concluded",
+            owner=store.owner,
+            limit=CANDIDATES,
+            min_share=PROPOSED_SHARE if store.embed else MIN_SHARE,
+            is_wanted=is_wanted,
         )
-    similar = [one for one in similar if may_be_recalled(one.listing, with_dry_runs)]
     found: list[StreamListing] | None = None
     usage: Usage | None = None
     if store.embed:
-        newest = await store.find(status="concluded", limit=NEWEST)
-        listings = {one.stream: one for one in newest if may_be_recalled(one, with_dry_runs)}
-        listings |= {one.listing.stream: one.listing for one in similar}
+        listings = await find_newest(store, is_wanted)
+        listings = {find_family(one.listing): one.listing for one in similar} | listings
         if listings:
             found, usage = await rank_by_meaning(store.embed, question, [*listings.values()])
     if found is None:
         found = [one.listing for one in similar if one.share >= MIN_SHARE]
     return Ranking(found, usage if usage and usage.attempts else None)
+
+
+async def find_newest(store: "DebateStore", is_wanted: IsWanted) -> dict[str, StreamListing]:
+    """The newest debates with a result, of each family one, by that family."""
+    found, looked_at, before = dict[str, StreamListing](), 0, 0
+    while len(found) < NEWEST and looked_at < MAX_LOOKED_AT:
+        page = await store.find(status="concluded", limit=NEWEST, before=before)
+        for listed in filter(is_wanted, page):
+            found.setdefault(find_family(listed), listed)
+        if len(page) < NEWEST:
+            break
+        looked_at, before = looked_at + len(page), page[-1].number
+    return dict(islice(found.items(), NEWEST))
+
+
+def find_family(listing: StreamListing) -> str:
+    """The id of the debate that it and its forks go back to."""
+    return listing.family or listing.stream
 
 
 async def rank_by_meaning(
@@ -172,8 +203,12 @@ async def rank_by_meaning(
         return None, usage
     close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
     ranks = {others[place]: rank for rank, place in enumerate(close)}
-    found = sorted((ranks[title], place) for place, title in enumerate(titles) if title in ranks)
-    return [listings[place] for _, place in found][:CANDIDATES], usage
+    found = sorted(
+        (ranks[title], -listed.number, place)
+        for place, (title, listed) in enumerate(zip(titles, listings, strict=True))
+        if title in ranks
+    )
+    return [listings[place] for *_, place in found][:CANDIDATES], usage
 
 
 def choose_close(vector: Sequence[float], others: Vectors) -> list[int]:
@@ -186,7 +221,7 @@ def choose_close(vector: Sequence[float], others: Vectors) -> list[int]:
     return sorted(close, key=lambda place: -cosines[place])
 
 
-def may_be_recalled(listing: StreamListing, with_dry_runs: bool) -> bool:
+def may_be_recalled(listing: StreamListing, *, with_dry_runs: bool) -> bool:
     """Whether it is no mirror, was not taken back and, unless asked for, is no dry run."""
     details = listing.details
     if details.get("mirror_of") or RETRACTED in details.get("tags", ()):
@@ -195,16 +230,14 @@ def may_be_recalled(listing: StreamListing, with_dry_runs: bool) -> bool:
 
 
 async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit: int) -> list[Related]:
-    """What the first of these debates concluded, of each family of forks one."""
-    found, families = list[tuple["DebateSnapshot", bool]](), set[str]()
+    """What the first of these debates concluded."""
+    found = list[tuple["DebateSnapshot", bool]]()
     for listing in listings:
         if len(found) == limit:
             break
         with suppress(DebateNotFoundError, StorageUnavailableError):  # deleted just now, or damaged
             snapshot = await store.load(listing.stream)
-            family = snapshot.debate.setup.forked_root or snapshot.id
-            if snapshot.debate.verdict and family not in families:
-                families.add(family)
+            if snapshot.debate.verdict:
                 found.append((snapshot, has_made_up(listing.details.get("models", ()))))
     room = MOST_RECALLED_BYTES // max(len(found), 1)
     return [Related(build_recalled(snapshot, room), is_dry) for snapshot, is_dry in found]
