@@ -9,12 +9,13 @@ from server.debate.ballots.rhetoric import find_contest, list_contestable, list_
 from server.debate.documents.marks import disarm_marks
 from server.debate.documents.sections import PASSAGE_LENGTH, describe_section
 from server.debate.facts.answers import Span
+from server.debate.facts.config import seat_kind
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
-from server.debate.prompts.transcript import show_text
+from server.debate.prompts.transcript import describe_record, show_text
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import relabel, side_labels
@@ -108,6 +109,22 @@ def render_passage_steps(debate: Debate, call: Call) -> Iterator[str]:
 def find_answered_message(debate: Debate, call: Call) -> Spoke:
     asked = (asked for asked, *_ in debate.round_exchanges(call.round))
     return next(one for one in asked if (one.seat, one.to) == (call.message_author, call.seat))
+
+
+def render_identity(debate: Debate, call: Call) -> Iterator[str]:
+    """Who a seat is, and how what it reads is ordered. A prompt of its own cannot say so: it was written before."""
+    match call.task:
+        case "argument" | "message" | "answer":
+            debater = debate.debater(call.seat)
+            yield f"You are {side_labels(debate)[call.seat]}. Your position: {clean_line(debater.stance)}"
+            if debater.role:
+                yield f"Your role: {clean_line(debater.role)}"
+        case "ballot" if seat_kind(call.seat) == "debaters":
+            yield f"You were {side_labels(debate)[call.seat]}, and do not vote as such."
+        case "ballot" | "judgment" if debate.turns:
+            yield describe_record(debate)
+        case _:  # the others lead, or read all there is as it is
+            pass
 
 
 def render_direct_messages(debate: Debate, call: Call) -> Iterator[str]:

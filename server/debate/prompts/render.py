@@ -33,6 +33,7 @@ from server.debate.prompts.ballots import is_blind_call, list_ballot_lines, rend
 from server.debate.prompts.material import (
     find_answered_message,
     render_debater_material,
+    render_identity,
     render_research,
     render_section,
     render_shown_marks,
@@ -178,8 +179,7 @@ def render_tail(debate: Debate, call: Call) -> Iterator[str]:
         yield from render_research(debate, call)
         if call.task == "judgment":
             yield from render_shown_marks(debate, call.reading)
-    if not replaces:
-        yield from render_steps(debate, call)
+    yield from render_identity(debate, call) if replaces else render_steps(debate, call)
     if call.task in ("opening", "closing") and is_in_moderated_block(debate, debate.round_phase(call.round)):
         yield wording.MODERATED_BLOCK_STEPS.format(word="done" if call.task == "opening" else "SETTLED")
     yield from render_answer_format(debate, call)
@@ -242,11 +242,8 @@ def render_steps(debate: Debate, call: Call) -> Iterator[str]:  # noqa: C901, PL
 
 
 def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
-    debater = debate.debater(call.seat)
-    yield f"You are {side_labels(debate)[call.seat]}. Your position: {clean_line(debater.stance)}"
-    if debater.role:
-        yield f"Your role: {clean_line(debater.role)}"
-    if debater.stance.casefold() == "neutral":
+    yield from render_identity(debate, call)
+    if debate.debater(call.seat).stance.casefold() == "neutral":
         yield wording.NEUTRAL_STEPS
     yield from render_question_line(debate)
     phase = debate.round_phase(call.round)

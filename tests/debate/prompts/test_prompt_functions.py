@@ -71,9 +71,11 @@ def test_a_seats_own_function_stands_in_place_of_instructions_and_may_replace_it
     at = hold({"Ada": count_turns}, debaters=others, options={"instructions": "Be kind."}).play()
 
     first, _ = at.prompts("Ada")
-    assert first.endswith("\n\nTo be followed:\n> Ada in round 1, after 0 turns.")
+    assert first.endswith(
+        "\n\nTo be followed:\n> Ada in round 1, after 0 turns.\nYou are A. Your position: yes"
+    )
     assert "Be kind." not in first
-    assert "Your position" not in first
+    assert "Talk round" not in first
     assert "Be kind.\nYou are B. Your position: no" in at.prompts("Bob")[0]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.formats import FORMATS
 from tests.support.prompt_texts import UNUSUAL, blocks, last_line, malformed_first_reply, note, render_prompts
 from tests.support.simulation import build_debaters, build_setup, render_prompt_text, simulate
@@ -91,7 +92,40 @@ class TestWhoSeesWhat:
         for prompt in at.prompts("judge 1"):
             assert "Find for the cheaper one." in prompt
             assert "You are a judge." not in prompt
+            assert "No turn is left out." in prompt or "Left out: " in prompt
             assert last_line(prompt).startswith("Answer with JSON only: ")
+
+    def test_who_has_a_prompt_in_place_of_its_steps_is_still_told_who_it_is(self) -> None:
+        team = [
+            {"name": name, "stance": name, "role": "clerk", "system_prompt": "Mine.", "replaces_task": True}
+            for name in ("Ada", "Bob")
+        ]
+        at = simulate(build_setup(format="full", debaters=team)).play()
+        told = {
+            (call.task, render_prompt_text(prompt))
+            for call, prompt in at.calls_made
+            if call.seat == "Ada" and not is_private_ballot(call.slot_index)
+        }
+        for task, text in told:
+            if task == "ballot":
+                assert "You were A, and do not vote as such." in text
+            else:
+                assert "You are A. Your position: Ada\nYour role: clerk" in text
+        assert {task for task, _ in told} == {"argument", "message", "answer", "ballot"}
+
+    def test_an_audience_with_a_prompt_of_its_own_is_told_how_the_record_is_ordered_where_there_is_one(
+        self,
+    ) -> None:
+        own = {"prompt": "Vote.", "replaces_task": True}
+        at = simulate(build_setup(format="oxford", options={"judges": own})).play()
+        before, after = at.prompts("judge 1")
+        assert (
+            "silence about it counts against nobody." in before,
+            "silence about it counts against nobody." in after,
+        ) == (
+            False,
+            True,
+        )
 
     @pytest.mark.requirement("C14")
     def test_instructions_reach_the_seats_that_have_no_prompt_of_their_own(self) -> None:
