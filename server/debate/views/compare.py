@@ -84,10 +84,10 @@ def build_family(
     others = [{name: part for name, part in pair.items() if name != "one"} for pair in relatives]
     return {
         "debate_id": debate_id,
-        "relatives": others,
-        "unavailable": unavailable,
-        "left_out": left_out,
         "note": describe_left_out(debate_id, unavailable, left_out),
+        "left_out": left_out,
+        "unavailable": unavailable,
+        "relatives": others,
     }
 
 
