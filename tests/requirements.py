@@ -144,7 +144,8 @@ BUILT: dict[str, str] = {
     ),
     "C21": (
         "anonymity holds inside the texts: names in turns, briefings, notes and hand-off phrases are replaced "
-        "for readers who are not to know them; people and deliverables get names"
+        "for readers who are not to know them; people and deliverables get names, and the record has a legend of "
+        "the code words"
     ),
     "C22": (
         "judges are told truly how the record they read is ordered and what is missing from it; what was said "

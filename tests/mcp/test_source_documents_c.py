@@ -319,6 +319,10 @@ async def test_names_in_texts_are_replaced_for_seats_and_shown_to_people(debates
     labels = re.findall(r"^> (\w{6})\. ", debates.prompts("judgment")[0], re.MULTILINE)
     assert len(labels) == 2
     assert not any(label in text + json.dumps(ran) for label in labels)
+    [opened] = await read_events(debates.client, ran, "opened")
+    legend = dict(zip(opened["labels"], [debater["stance"] for debater in opened["debaters"]], strict=True))
+    shown = dict(re.findall(r"^> (\w{6})\. (.*)$", debates.prompts("argument")[0], re.MULTILINE))
+    assert legend == shown
 
 
 @pytest.mark.requirement("C22")
