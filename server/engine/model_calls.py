@@ -192,7 +192,9 @@ class ModelCaller:
         if not may_reuse(call) or self.models.has_faults(call.model):
             return await ask()
         digest = hash_request(call.model, request)
-        key = build_answer_key(digest, request, self.models.find_address(call.model), reuse.owner)
+        key = build_answer_key(
+            digest, request, self.models.find_address(call.model), package_version(), reuse.owner
+        )
         if kept := await reuse.find(key):
             usage = Usage(
                 model=kept.model,
@@ -268,9 +270,9 @@ def hash_request(model: str, request: Request) -> str:
     return digest.hexdigest()
 
 
-def build_answer_key(digest: str, request: Request, address: str, owner: str) -> str:
+def build_answer_key(digest: str, request: Request, address: str, release: str, owner: str) -> str:
     """What an answer is kept under: SHA-256 of the request, seed and limits, its address, the release, its owner."""
-    parts = (digest, request.seed, request.max_tokens, request.window, address, package_version(), owner)
+    parts = (digest, request.seed, request.max_tokens, request.window, address, release, owner)
     return sha256(to_json(parts)).hexdigest()
 
 
