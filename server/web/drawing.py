@@ -197,6 +197,7 @@ def build_relative(this: ViewSource, other: ViewSource) -> Row:
     return {
         "debate_id": other.id,
         "status": other.status,
+        "tags": list(debate.tags),
         "forked_from": debate.setup.forked_from,
         "forked_at_round": debate.setup.forked_at_round,
         "rounds": [entered.phase for entered in debate.rounds],

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.state.labels import name_sides
 from server.debate.views.catalog import ViewSource
@@ -177,6 +178,8 @@ def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> N
             await manager.follow(child.id, wait=5)
             grandchild = await manager.fork(child.id, 1, ChangesInput(run=True), actor="test")
             await manager.follow(grandchild.id, wait=5)
+            tags = InterventionRequest(text="retracted, <b>bold</b>")
+            await manager.intervene(grandchild.id, "tag", tags, actor="test")
             return await load_family_data(manager, parent.id)
 
     data = run_apart(hold)
@@ -186,6 +189,8 @@ def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> N
     with open_page(browser, tmp_path, data) as opened:
         assert opened.wait_for_chain() == "intact"
         assert opened.page.locator(".forks li").count() == 3
+        chips = opened.page.locator(".forks li small .tag")
+        assert chips.all_text_contents() == ["retracted", "<b>bold</b>"]
         assert "7 more debates of the family are not shown here." in opened.page.inner_text("#forks")
         opened.page.locator(".forks li", has_text="never at all").get_by_role("button").first.click()
         opened.page.wait_for_function("(id) => counterpoint.position().debate_id === id", arg=ids[1])

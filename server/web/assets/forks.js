@@ -16,6 +16,7 @@ function ForkSection({ app, debate }) {
     names: debate.names,
     cost_usd: debate.report.cost_usd,
     differences: [],
+    tags: [],
   };
   const rows = orderFamily([own, ...relatives]);
   const longest = Math.max(...rows.map((row) => row.rounds.length), 1);
@@ -58,6 +59,7 @@ function Fork({ app, row, longest, isOwn }) {
         ${isOwn ? "this debate" : html`<code>${row.debate_id}</code>`}
         ${row.forked_from && html`, forked after round ${row.forked_at_round}`}
         ${told && html`: <${Words} text=${told.slice(0, 400)} />`}
+        ${row.tags.map((tag) => html` <span class="tag"><${Words} text=${tag} /></span>`)}
       </small>
     </div>
     <span class="votes">${row.votes.map((vote) => html`<${ForkVote} row=${row} vote=${vote} />`)}</span>
