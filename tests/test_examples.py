@@ -167,6 +167,22 @@ def test_the_moderated_example_prints_rounds_and_ends_with_json_it_chose(run_exa
 
 
 @pytest.mark.requirement("A6")
+def test_the_investment_decision_says_in_a_line_why_it_cannot_begin(tmp_path: Path) -> None:
+    places = {"COUNTERPOINT_DB": str(tmp_path / "debates.db"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples/investment_decision.py")],
+        env=os.environ | places | {"COUNTERPOINT_MODELS": "scripted?delay=soon"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.startswith('Error: "scripted?delay=soon" is not understood.')
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.requirement("A6")
 def test_the_investment_decision_prints_rounds_summaries_and_the_decision(run_example: RunExample) -> None:
     printed = run_example("investment_decision")
 
