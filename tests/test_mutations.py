@@ -251,6 +251,24 @@ MUTATIONS = {
         "if error.cause:",
         "tests/models/resilience/test_breaker.py",
     ),
+    "tell of the forks of other owners": Mutation(
+        "server/engine/database/store.py",
+        "return await self.journal.find_family(root, owner=self.owner)",
+        "return await self.journal.find_family(root)",
+        "tests/engine/test_families.py::test_to_each_owner_the_forks_of_another_are_not_there",
+    ),
+    "let revoked tokens live on in a copy": Mutation(
+        "server/upkeep/copy.py",
+        "elif token.revoked_at and not known.revoked_at:",
+        "elif token.revoked_at and known.revoked_at == token:",
+        "tests/upkeep/test_copy.py::test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two",
+    ),
+    "find debates by tags that were taken away": Mutation(
+        "server/engine/database/summaries.py",
+        "return [tag for tag in tags if tag in debate.tags]",
+        "return [*tags]",
+        "tests/upkeep/test_copy.py::test_a_tag_that_was_taken_away_finds_the_debate_in_neither",
+    ),
     "let in to the pages who has no token": Mutation(
         "server/web/site/access.py",
         'if not compare_digest(first.encode(errors="replace"), self.token.encode()):',
