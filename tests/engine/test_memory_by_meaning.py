@@ -124,7 +124,19 @@ def test_a_model_that_puts_everything_close_together_relates_no_more() -> None:
         vector, *compared = [[value + shift for value in row] for row in (asked, *others, near)]
         assert choose_close(vector, compared) == [30]
         assert choose_close(vector, compared[:-1]) == []
-    assert choose_close([1.0, 0.0], [[1.0, 0.0], [1.0, 1e-6]]) == []
+
+
+async def test_where_a_model_tells_nothing_apart_words_decide(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        store = manager.store
+        store.embed = embed_alike
+        billing = await run_debate(manager, question=BILLING)
+        assert await recall_ids(store, BILLING) == [billing.id]
+        assert await recall_ids(store, PARTY) == []
+
+
+async def embed_alike(texts: Sequence[str]) -> tuple[list[Vector], Usage]:
+    return [(1.0, 0.0) for _ in texts], Usage(model="planted", cost_usd="0")
 
 
 async def test_each_text_is_embedded_once_for_all_debates_and_processes(tmp_path: Path) -> None:

@@ -202,6 +202,8 @@ async def rank_by_meaning(
     if not vectors:
         return None, usage
     close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
+    if close is None:
+        return None, usage
     ranks = {others[place]: rank for rank, place in enumerate(close)}
     found = sorted(
         (ranks[title], -listed.number, place)
@@ -211,12 +213,12 @@ async def rank_by_meaning(
     return [listings[place] for *_, place in found][:CANDIDATES], usage
 
 
-def choose_close(vector: Sequence[float], others: Vectors) -> list[int]:
-    """The places of the vectors that are close to one, closest first."""
+def choose_close(vector: Sequence[float], others: Vectors) -> list[int] | None:
+    """The places of the vectors that are close to one, closest first; None where all are alike."""
     cosines = [compute_cosine(vector, other) for other in others]
     mean = math.fsum(cosines) / len(cosines)
     if mean >= MOST_ALIKE:
-        return []
+        return None
     close = [place for place, cosine in enumerate(cosines) if cosine - mean >= MIN_CLOSENESS * (1 - mean)]
     return sorted(close, key=lambda place: -cosines[place])
 
