@@ -1,6 +1,7 @@
 """What the fourth source document asks for (requirements D), each line once, as a client of either era sees it.
 
-What takes several processes, a database of settled debates or a terminal is tested elsewhere: see docs/sources.md.
+What takes files of the operator, failing providers, several processes or earlier debates is tested elsewhere: see
+docs/sources.md.
 """
 
 import json
