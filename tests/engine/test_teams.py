@@ -133,6 +133,9 @@ async def test_below_twenty_items_it_says_that_families_and_prices_decide() -> N
         assert "the ledger has 19 settled items of them, and 20 are needed" in team["reason"]
         await teach(manager, 20)
         assert len(build_state(await start(manager))["team"]["draws"]) == 12
+    async with open_many() as manager:
+        await teach(manager, 1)
+        assert "the ledger has 1 settled item of them" in build_state(await start(manager))["team"]["reason"]
 
 
 async def test_what_a_model_knows_of_the_topic_outweighs_what_it_knows_of_others() -> None:

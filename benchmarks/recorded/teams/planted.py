@@ -25,9 +25,13 @@ Skills = Mapping[str, Mapping[str, float]]
 Way = Callable[[Knowledge, Random], Sequence[str]]
 
 
-def plant_skills(chance: Random) -> Skills:
-    """How far the answers of each model lie above 0, by topic: right in .58 to .90 of cases."""
-    every = {name: chance.uniform(0.2, 1.1) for name in NAMES}
+USUAL, HARD = (0.2, 1.1), (0.0, 0.5)
+"""How far the answers of models lie above 0 at least, and at most, before a topic adds to it."""
+
+
+def plant_skills(chance: Random, span: tuple[float, float] = USUAL) -> Skills:
+    """How far the answers of each model lie above 0, by topic: usually right in .58 to .90 of cases."""
+    every = {name: chance.uniform(*span) for name in NAMES}
     return {
         OTHER: every,
         TOPIC: {name: min(1.3, max(0.1, skill + chance.gauss(0, 0.25))) for name, skill in every.items()},

@@ -1,9 +1,11 @@
 """What a ledger tells of models: how often each of them is right, and what the errors of two have in common.
 
-Skill: how often a model is right about a topic, a beta distribution. The prior is that of judges (`PRIOR_RIGHT` of
-`PRIOR_ITEMS`); its items of other topics count as `TRANSFER_ITEMS` at most, however many they are: a power prior
-(Ibrahim and Chen 2000, doi:10.1214/ss/1009212673), which shrinks the rate of a topic to the all-round rate. How much
-is transferred at most is ours.
+Skill: how often a model is right about a topic, a beta distribution. The prior counts as `PRIOR_ITEMS`, right as often
+as the candidates are on average, with `PRIOR_MODELS` usual judges (`PRIOR_RIGHT`) among them (empirical Bayes, Robbins
+1956): where questions are hard, a model that nobody knows is no better than those that were asked. Items of other
+topics count as `TRANSFER_ITEMS` at most, however many they are: a power prior (Ibrahim and Chen 2000,
+doi:10.1214/ss/1009212673), which shrinks the rate of a topic to the all-round rate. How much is transferred at most is
+ours.
 
 A Thompson draw from that distribution stands for the model (Thompson 1933), narrowed by `DRAW_NARROWING` as Chapelle
 and Li (2011) reshape posteriors: the several seats of a team explore together, and wider draws give away more than
@@ -25,6 +27,8 @@ from server.debate.votes import counting
 from server.debate.votes.families import family
 
 PRIOR_RIGHT, PRIOR_ITEMS = 6, 8
+PRIOR_MODELS = 2
+LEAST_PRIOR = 0.5  # items of the prior that are right, and that are wrong, at least: a draw needs both
 TRANSFER_ITEMS = 20
 DRAW_NARROWING = 4
 """How many times as many items draws are made from: half of the standard deviation."""
@@ -74,6 +78,16 @@ class Knowledge:
     )  # names in the order of the alphabet
 
     @cached_property
+    def usual_accuracy(self) -> float:
+        """How often a model is right of which nothing is known."""
+        found = [count_right(model, self) for model in self.answers]
+        models = math.fsum(items / (PRIOR_ITEMS + items) for _, items in found)  # each counts as one at most
+        rates = math.fsum(right / (PRIOR_ITEMS + items) for right, items in found)
+        mean = (PRIOR_MODELS * PRIOR_RIGHT / PRIOR_ITEMS + rates) / (PRIOR_MODELS + models)
+        least = LEAST_PRIOR / PRIOR_ITEMS
+        return min(1 - least, max(least, mean))
+
+    @cached_property
     def same_family(self) -> float:
         """The correlation of the errors of two models of one family."""
         return average_correlation(SAME_FAMILY, (of for pair, of in self.pairs.items() if are_related(*pair)))
@@ -96,12 +110,17 @@ def find_tallies(model: str, known: Knowledge) -> tuple[Tally, Tally, float]:
     return on_topic, others, TRANSFER_ITEMS / (TRANSFER_ITEMS + others.items)
 
 
-def compute_skill(model: str, known: Knowledge) -> tuple[float, float]:
-    """(right, wrong) answers, as the parameters of a beta distribution."""
+def count_right(model: str, known: Knowledge) -> tuple[float, float]:
+    """(answers that were right, all answers), those on other topics as far as they count."""
     on_topic, others, counted = find_tallies(model, known)
-    right = (on_topic.credit + counted * others.credit) / 2
-    items = on_topic.items + counted * others.items
-    return PRIOR_RIGHT + right, PRIOR_ITEMS - PRIOR_RIGHT + items - right
+    return (on_topic.credit + counted * others.credit) / 2, on_topic.items + counted * others.items
+
+
+def compute_skill(model: str, known: Knowledge) -> tuple[float, float]:
+    """(right, wrong) answers with those of the prior, as the parameters of a beta distribution."""
+    right, items = count_right(model, known)
+    prior = PRIOR_ITEMS * known.usual_accuracy
+    return prior + right, PRIOR_ITEMS - prior + items - right
 
 
 def compute_overconfidence(model: str, known: Knowledge) -> float:
@@ -137,7 +156,7 @@ def average_correlation(usual: float, pairs: Iterable[Missed]) -> float:
     """The mean over pairs, by their items."""
     measured = [(phi, missed.items) for missed in pairs if (phi := compute_phi(missed)) is not None]
     items = sum(number for _, number in measured)
-    mean = sum(phi * number for phi, number in measured) / items if items else usual
+    mean = math.fsum(phi * number for phi, number in measured) / items if items else usual
     return shrink(mean, items, usual, FAMILY_ITEMS)
 
 

@@ -5,9 +5,9 @@ those of which little is known are tried as they may be the best.
 
 The set: answers are taken for normal signals whose correlations are those of the errors; models that are drawn below
 the best `MOST_CONTENDERS` are alike as their families are. With log-odds l, weights w and correlations R the pool is
-right in 1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has the weight of its log-odds; one that is
-surer than right has more, drags the pool along, and so adds less. Models are chosen one by one by what each adds
-(greedy, as for submodular gains: Nemhauser et al. 1978).
+right in 1 / (1 + exp(-w.l / sqrt(w'Rw))) of cases. A calibrated model has the weight of its log-odds, which is best for
+independent votes (Nitzan and Paroush 1982); one that is surer than right has more, drags the pool along, and so adds
+less. Models are chosen one by one by what each adds (greedy, as for submodular gains: Nemhauser et al. 1978).
 
 As long as fewer than `SETTLED_ITEMS` items are known of the candidates, all are taken for equally able and nothing is
 drawn: families decide, and between equals the price.
@@ -248,9 +248,9 @@ def compute_log_odds(share: float) -> float:
 
 def find_cost(price: Price | None) -> Decimal | None:
     """USD for a million tokens as debates take them; None where unknown."""
-    if price is None or not price.input:
+    if price is None or not (price.input and price.output):
         return None
-    tokens = INPUT_SHARE * Decimal(price.input) + Decimal(price.output or 0)
+    tokens = INPUT_SHARE * Decimal(price.input) + Decimal(price.output)
     return tokens * 1_000_000 / (INPUT_SHARE + 1)
 
 
@@ -283,9 +283,10 @@ def describe_team(setup: Opened) -> str:
 
 def describe_reasons(team: Team) -> str:
     if team.settled_items < SETTLED_ITEMS:
+        items = "1 settled item" if team.settled_items == 1 else f"{team.settled_items} settled items"
         return (
-            f"By families and prices alone: the ledger has {team.settled_items} settled items of them, and "
-            f"{SETTLED_ITEMS} are needed to know more"
+            f"By families and prices alone: the ledger has {items} of them, and {SETTLED_ITEMS} are needed to "
+            "know more"
         )
     about = f' about "{team.topic}"' if team.topic_answers else ""
     unknown = f' (of "{team.topic}" it knows nothing)' if team.topic and not about else ""

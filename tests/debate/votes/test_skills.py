@@ -33,19 +33,41 @@ def test_the_skill_on_a_topic_is_shrunk_to_the_all_round_rate() -> None:
     every, on_topic = {"m": Tally(1010, 1406)}, {"m": Tally(10, 6)}
     right, wrong = compute_skill("m", Knowledge(7, 20, every, on_topic))
     others = 20 / 1020
-    assert right == pytest.approx(6 + 3 + others * 700)
+    usual = (1.5 + (3 + others * 700) / (18 + others * 1000)) / (
+        2 + (10 + others * 1000) / (18 + others * 1000)
+    )
+    assert right == pytest.approx(8 * usual + 3 + others * 700)
     assert right + wrong == pytest.approx(8 + 10 + others * 1000)
-    assert tuple(map(int, compute_skill("unknown", NOTHING))) == (6, 2)
-    assert tuple(map(int, compute_skill("m", Knowledge(7, 20, every, every)))) == (6 + 703, 2 + 307)
+    assert compute_skill("unknown", NOTHING) == (6, 2)
+    assert compute_skill("m", Knowledge(7, 20, every, every)) == pytest.approx(
+        (5.85 + 703, 2.15 + 307), abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("models", "share", "usual"), [(20, 0.5, 0.523), (20, 0.75, 0.75), (99, 1, 15 / 16), (99, 0, 1 / 16)]
+)
+def test_a_model_that_nobody_knows_is_taken_to_be_as_able_as_the_others(
+    models: int, share: float, usual: float
+) -> None:
+    known = know({f"m{number}": Tally(1000, round(2000 * share)) for number in range(models)})
+    assert compute_skill("unknown", known)[0] == pytest.approx(8 * usual, abs=0.01)
+    assert 0 < draw_accuracy("unknown", known, 1) < 1
+
+
+def test_a_model_of_few_items_says_little_of_others() -> None:
+    few = know({"m": Tally(2, 0), "other": Tally(0, 0)})
+    assert compute_skill("unknown", few)[0] == pytest.approx(8 * 1.5 / 2.2)
 
 
 def test_draws_have_the_mean_of_the_skill_and_half_of_its_spread() -> None:
     known = know({"m": Tally(100, 140)})
     draws = [draw_accuracy("m", known, seed) for seed in range(2000)]
     mean = sum(draws) / len(draws)
-    assert mean == pytest.approx(76 / 108, abs=0.003)
+    right, wrong = compute_skill("m", known)
+    assert mean == pytest.approx(right / (right + wrong), abs=0.003)
     spread = (sum((draw - mean) ** 2 for draw in draws) / len(draws)) ** 0.5
-    assert spread == pytest.approx((76 / 108 * 32 / 108 / 109) ** 0.5 / 2, rel=0.06)
+    assert spread == pytest.approx((right * wrong / 108**2 / 109) ** 0.5 / 2, rel=0.06)
 
 
 def test_the_correlation_of_errors_needs_errors_that_differ() -> None:

@@ -59,6 +59,15 @@ def test_who_was_right_more_often_is_chosen_first() -> None:
     assert [one.items for one in team.candidates] == [400] * 4
 
 
+def test_models_that_nobody_knows_do_not_take_all_seats_where_questions_are_hard() -> None:
+    tried, unknown = [f"alpha/{number}" for number in range(10)], [f"beta/{number}" for number in range(10)]
+    known = know(dict.fromkeys(tried, 0.55) | {"alpha/good": 0.65}, items=100)
+    names = (*tried, "alpha/good", *unknown)
+    teams = [choose(known, seed, candidates=names, judges=0).chosen for seed in range(100)]
+    assert sum("alpha/good" in team for team in teams) > 20
+    assert sum(not {*unknown}.isdisjoint(team) for team in teams) > 40
+
+
 def test_a_model_that_shares_the_errors_of_another_adds_less_than_a_weaker_one_of_its_own_mind() -> None:
     rights = {ALPHA: 0.8, BETA: 0.79, GAMMA: 0.76}
     alike = {(ALPHA, BETA): Missed(400, 80, 84, 80), (ALPHA, GAMMA): Missed(400, 80, 96, 19)}
@@ -87,6 +96,10 @@ def test_between_equals_the_cheaper_one_is_taken_and_an_unknown_price_is_not_fre
     team = choose(known, prices=prices, judges=0)
     assert set(team.chosen) == {BETA, GAMMA}
     assert [one.price for one in team.candidates] == ["10.0000", "0.1000", "0.1000", ""]
+    half = choose_team(
+        TeamRequest((ALPHA, BETA), 1), NOTHING, {}, {ALPHA: Price(model=ALPHA, input="0.1", output="")}, 1
+    )
+    assert [one.price for one in half.candidates] == ["", ""]
     assert set(choose(prices={DELTA: "0.1"}, judges=0, candidates=(ALPHA, DELTA)).chosen) == {ALPHA, DELTA}
 
 
