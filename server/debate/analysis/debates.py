@@ -12,7 +12,7 @@ from server.debate.facts.config import EMBEDDED, WRITTEN, LedgerExtract, Standin
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
 from server.debate.facts.text import normalize_topic
-from server.debate.state.debate import Debate
+from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side
 from server.debate.votes.counting import Count, Seat, count_voices
 from server.debate.votes.panel import (
@@ -123,7 +123,8 @@ def format_weight(weight: Fraction) -> str:
 def list_debate_judgments(debate: Debate) -> list[Judgment]:
     """What its judges, those of its mirror, and its debaters in blind ballots said of a debate with an outcome.
 
-    [] where none was recorded, or turns were reused from another debate, whose talk would count again. A model that
+    [] where none was recorded, or turns were reused from another debate, whose talk would count again; nothing of the
+    mirror where its turns were. A model that
     holds several seats counts once in each debate, by the first of them, and as a judge where it judged: its votes
     repeat each other. Judgments of seats that several models answered for, and of models that say nothing of a model,
     are left out.
@@ -159,7 +160,8 @@ def list_panel_judgments(debate: Debate) -> dict[tuple[str, str], Judgment]:
     """Of judges, by item and model."""
     found: dict[tuple[str, str], Judgment] = {}
     truth = debate.outcome.truth if debate.outcome else ""
-    for seat in list_judges(debate):
+    is_mirror_new = not (debate.mirror and debate.mirror.spent.reused_turns)
+    for seat in list_judges(debate) if is_mirror_new else judge_seats(debate.setup):
         given = (judged for judged in list_judgments(debate) if judged.seat == seat)
         readings = sorted(given, key=lambda one: one.slot_index)
         models = {find_rated_model(debate, seat, judged.usage.model) for judged in readings}

@@ -65,6 +65,7 @@ class Spent(Fact):
     input_tokens: Count = 0
     output_tokens: Count = 0
     cost_usd: Dollars = ""
+    reused_turns: Count = 0  # those of other debates
 
 
 class MirrorHeld(EscalationFact):

@@ -212,7 +212,11 @@ def build_spent(mirror: Debate) -> Spent:
     used = compute_spending(mirror)
     cost = f"{used.cost_usd:f}" if any(answer.cost_usd for answer in mirror.usage) else ""
     return Spent(
-        calls=used.calls, input_tokens=used.input_tokens, output_tokens=used.output_tokens, cost_usd=cost
+        calls=used.calls,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cost_usd=cost,
+        reused_turns=sum(bool(turn.usage.reused_from) for turn in mirror.turns),
     )
 
 

@@ -119,8 +119,10 @@ def describe_recalled(setup: Opened) -> list[str]:
 def describe_reused(debate: Debate) -> list[str]:
     """How many answers are those of other debates."""
     reused = sum(bool(usage.reused_from) for usage in debate.usage)
-    told = f"Reused from other debates: {format_count(reused, 'answer')}. All votes are new."
-    return [told] if reused else []
+    mirrored = debate.mirror.spent.reused_turns if debate.mirror else 0
+    parts = [format_count(reused, "answer")] if reused else []
+    parts += [f"{format_count(mirrored, 'turn')} of the mirror"] if mirrored else []
+    return [f"Reused from other debates: {' and '.join(parts)}. All votes are new."] if parts else []
 
 
 def describe_unread_rounds(debate: Debate) -> list[str]:

@@ -12,11 +12,13 @@ from server.debate.analysis.judgments import Reading
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.intervene import OUTCOME
 from server.debate.facts.config import LedgerExtract
+from server.debate.facts.escalation import MirrorHeld, MirrorReading, Spent
 from server.debate.facts.events import Opened
 from server.debate.facts.interventions import InterventionFact, OutcomeRecorded, describe_change
 from server.debate.rules.transitions import IllegalEvent, apply
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_report
+from server.debate.views.warnings import describe_reused
 from server.debate.votes.panel import find_rated_model
 from tests.support.simulation import ProviderFailure, build_setup, judge_script, render_finding, simulate
 
@@ -194,3 +196,25 @@ def test_blind_ballots_that_say_nothing_or_were_made_elsewhere_teach_nothing() -
     spoken = settled.turns[0]
     copied = spoken.model_copy(update={"usage": spoken.usage.model_copy(update={"reused_from": "abc#1"})})
     assert list_debate_judgments(replace(settled, turns=(copied, *settled.turns[1:]))) == []
+
+
+def test_nothing_is_learnt_of_a_mirror_whose_turns_are_of_another_debate() -> None:
+    readings = tuple(
+        MirrorReading(
+            judge="judge 1", number=number, model="openai/x", winner="Opponent", margin=3, first=first
+        )
+        for number, first in ((1, "Proponent"), (2, "Opponent"))
+    )
+    ended = play(judged_setup("openai/x"), find("A", 90))
+    for reused, items in ((0, ["verdict", "mirror"]), (4, ["verdict"])):
+        held = MirrorHeld(
+            round=ended.round,
+            debate_id="k3x9w2m4p7qr",
+            head="0" * 64,
+            readings=readings,
+            spent=Spent(reused_turns=reused),
+        )
+        settled = replace(apply(ended, OutcomeRecorded(truth=ended.names[0])), mirror=held)
+        assert [one.item for one in list_debate_judgments(settled) if one.role == "judge"] == items
+        told = [line for line in describe_reused(settled) if "turns of the mirror" in line]
+        assert bool(told) == bool(reused)
