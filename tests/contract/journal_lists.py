@@ -336,6 +336,12 @@ class SimilarityContract:
         )
         assert [one.listing.stream for one in found] == [f"fork{TITLES_AT_ONCE}", "found"]
 
+    async def test_what_was_only_said_in_many_hides_no_title(self, journal: Journal) -> None:
+        await conclude(journal, "titled", "Which queue and database?")
+        for n in range(TITLES_AT_ONCE + 1):
+            await conclude(journal, f"told{n}", f"Who pays {n}?", "Which queue and database and broker?")
+        assert await find_similar(journal, "Which queue and database and broker?", limit=1) == ["titled"]
+
     async def test_what_shares_less_than_asked_for_is_not_found(self, journal: Journal) -> None:
         await conclude(journal, "titled", "Which queue?")
         await conclude(journal, "told", "Who pays?", "Which queue?")

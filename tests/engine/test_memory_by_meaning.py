@@ -5,15 +5,24 @@ import random
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
+from server.debate.commands.requests import ChangesInput
 from server.debate.facts.answers import build_embedding_key
 from server.debate.facts.events import Usage
 from server.engine.database.cache import DatabaseCache
-from server.engine.database.memory import FAR_APART, NEWEST, choose_close, recall
+from server.engine.database.memory import (
+    FAR_APART,
+    NEWEST,
+    choose_close,
+    find_newest,
+    may_be_recalled,
+    recall,
+)
 from server.engine.database.store import DebateStore
 from server.models import ModelError
 from server.models.embeddings import TEXTS_AT_ONCE, CachedEmbedder, Embeddings, Vector
@@ -29,6 +38,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18", "D22")]
 
 BILLING = "Should we rewrite the billing service in Rust?"
 SAME = "Abrechnung neu schreiben: ja oder nein?"
+BILLING_IN_PART = "Billing: neu schreiben, oder so lassen?"
 BILLING_IN_SHORT = "Billing in Rust?"
 PARTY = "Where do we hold the summer party?"
 VECTORS: dict[str, Vector] = {
@@ -36,6 +46,7 @@ VECTORS: dict[str, Vector] = {
     SAME: (1.0, 0.0),
     PARTY: (0.0, 1.0),
     f"{BILLING}!": (1.0, 0.0),
+    BILLING_IN_PART: (1.0, 0.0),
     BILLING_IN_SHORT: (1.0, 0.8),
 }
 OTHER: Vector = (-0.3, 1.0)
@@ -94,7 +105,8 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
         for n in range(NEWEST):
             await conclude(store.journal, f"s{n}", PARTY)
         assert await recall_ids(store, SAME) == []
-        assert await recall_ids(store, f"{BILLING}!") == [billing.id]
+        for question in (f"{BILLING}!", BILLING_IN_PART):
+            assert await recall_ids(store, question) == [billing.id]
 
 
 async def test_debates_that_are_not_recalled_are_not_among_those_compared(tmp_path: Path) -> None:
@@ -104,6 +116,26 @@ async def test_debates_that_are_not_recalled_are_not_among_those_compared(tmp_pa
         billing = await run_debate(manager, question=BILLING)
         await plant_hidden(store.journal, PARTY, NEWEST // 3)
         assert await recall_ids(store, SAME) == [billing.id]
+
+
+async def test_of_a_family_of_forks_one_is_recalled_by_meaning(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        manager.store.embed = embed_planted
+        parent = await run_debate(manager, question=BILLING)
+        fork = await manager.fork(parent.id, 0, ChangesInput(run=True, seed=7), actor="test")
+        await manager.follow(fork.id, wait=20)
+        assert await recall_ids(manager.store, SAME) == [fork.id]
+
+
+async def test_no_more_than_the_newest_are_compared(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        journal = manager.store.journal
+        await conclude(journal, "mirror", PARTY, details={"mirror_of": "another"})
+        for n in range(2 * NEWEST - 2):
+            await conclude(journal, f"s{n}", PARTY)
+        await conclude(journal, "last", PARTY, details={"mirror_of": "another"})
+        found = await find_newest(manager.store, partial(may_be_recalled, with_dry_runs=False))
+        assert [*found] == [f"s{n}" for n in reversed(range(NEWEST - 2, 2 * NEWEST - 2))]
 
 
 async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) -> None:
