@@ -23,6 +23,8 @@ def test_debaters_and_judges_are_chosen_from_candidates(cli: Cli) -> None:
     team = read_team(cli, json.loads(held.stdout)["debate_id"])
     assert (team["candidates"], team["topic"]) == ([*NAMES], "tea")
     assert {*team["chosen"]} < {*NAMES}  # type: ignore[misc]
+    alike = json.loads(cli("debate", "Cocoa?", *SIDES, *CANDIDATES, "--diversity", "0", "--json").stdout)
+    assert read_team(cli, alike["debate_id"])["diversity"] == "0"
     three = (*SIDES, "--debater", "Cleo: Ask", *CANDIDATES, "--team-size")
     sized = json.loads(cli("debate", "Coffee?", *three, "3", "--json").stdout)
     assert len(read_team(cli, sized["debate_id"])["chosen"]) == 3  # type: ignore[arg-type]

@@ -256,6 +256,10 @@ async def test_what_cannot_be_chosen_is_refused_with_what_to_do() -> None:
             await start_debate(manager, models=["mine"], options={"team": {"candidates": list(NAMES)}})
         with pytest.raises(InvalidRequestError, match="without framing there are 2 debaters"):
             await start_debate(manager, options={"team": {"candidates": list(NAMES), "size": 3}})
+        seated = [{"name": name, "stance": name, "model": "mine"} for name in ("Ada", "Ben")]
+        options = {"team": {"candidates": list(NAMES)}, "judges": {"models": ["mine"]}}
+        with pytest.raises(InvalidRequestError, match="every seat has a model"):
+            await start_debate(manager, debaters=seated, options=options)
         with pytest.raises(ValueError, match="must be 2 or more, or 0 for one for each debater"):
             await start(manager, size=1)
         assert (await start(manager, size=0)).debate.setup.team == (await start(manager)).debate.setup.team

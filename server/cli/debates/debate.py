@@ -56,8 +56,13 @@ OPTIONS_WHEN_CONTINUING = {
 }
 """Those about the run and its output, and the limits and models that can be changed while a debate runs."""
 
-TEAM_OPTIONS = {"candidates": "candidates", "size": "team_size", "topic": "topic"}
-"""Those of options.team, by their names there."""
+TEAM_OPTIONS = {
+    "candidates": "candidates",
+    "size": "team_size",
+    "topic": "topic",
+    "diversity": "diversity",
+}
+"""Those of options.team and changes.team, by their names there."""
 
 Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
@@ -116,9 +121,12 @@ SEAT_OPTIONS = combine_options(
 
 CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
 
+DIVERSITY_HELP = "How far errors that models have in common count."
+
 CANDIDATE_OPTIONS = combine_options(
     click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
     click.option("--topic", help="Choose by what the ledger knows of this tag."),
+    click.option("--diversity", type=click.FloatRange(0, 1), help=DIVERSITY_HELP),
 )
 """Options of `debate` and `fork`: a team that the ledger chooses."""
 
@@ -309,8 +317,7 @@ def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
     """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
     options = {name: value for name in OptionsInput.model_fields if (value := given.get(name))}
     options |= build_judges(given)
-    if any(team := {key: given[name] for key, name in TEAM_OPTIONS.items() if given[name]}):
-        options["team"] = team
+    options |= build_team(given)
     options["framing"] = not given["no_framing"]
     options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
     if duty := given["moderator"] or ("opens" if given["tools"] else ""):
@@ -334,9 +341,12 @@ def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> C
     data = {name: given[name] for name in ("moderator", "instructions", "seed", "pause_when") if given[name]}
     data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
     data["stances"] = {row["name"]: row["stance"] for row in changed}
-    if any(team := {key: given[key] for key in ("candidates", "topic") if given[key]}):
-        data["team"] = team
-    return validate_input(ChangesInput, data | build_judges(given), given)
+    return validate_input(ChangesInput, data | build_judges(given) | build_team(given), given)
+
+
+def build_team(given: dict[str, Any]) -> dict[str, Any]:
+    asked = {key: given[name] for key, name in TEAM_OPTIONS.items() if given.get(name) not in (None, "", ())}
+    return {"team": asked} if asked else {}
 
 
 def build_judges(given: dict[str, Any]) -> dict[str, Any]:

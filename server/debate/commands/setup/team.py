@@ -27,7 +27,7 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
     the request names more models than that setup has seats for.
 
     Raises:
-        InvalidRequestError: the team does not fit the debaters, or a candidate cannot be chosen.
+        InvalidRequestError: the team does not fit the debaters, a candidate cannot be chosen, or nobody is left to be.
     """
     team, rows = request.options.team or TeamInput(), request.debaters
     if request.options.team is None and not (request.models and has_more_models(planned, models)):
@@ -44,6 +44,8 @@ def plan_team(request: DebateRequest, models: Sequence[str], planned: Opened) ->
     free = names.count("") if rows else team.size or usual
     panel = request.options.judges
     has_own_panel = not planned.judges.models or bool(panel and panel.models)
+    problem = "options.team: every seat has a model. Leave options.team out."
+    require(request.options.team is None or free or not has_own_panel, problem)
     return TeamRequest(
         candidates=tuple(dict.fromkeys(models)),
         count=free,
