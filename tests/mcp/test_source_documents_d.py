@@ -223,7 +223,7 @@ async def test_hollow_agreement_is_an_alert_and_a_challenge_in_the_next_round(
     assert "quick_unanimity" in alerts[0]["patterns"]
     challenged = ["The agreement so far may be hollow" in prompt for prompt in debates.prompts("argument")]
     assert challenged == [False, False, True, True]
-    assert ran["alerts"][0].startswith("Agreement may be hollow after round 1: quick unanimity")
+    assert ran["alerts"][0].startswith("Signs of hollow agreement in round 1: quick unanimity")
     assert "After the challenge of round 2" in ran["alerts"][1]
 
 

@@ -205,7 +205,7 @@ def describe_alert(alert: Alerted) -> str:
     raised = [signal.name.replace("_", " ") for signal in alert.signals if signal.raised]
     found = [pattern.replace("_", " ") for pattern in alert.patterns]
     signs = ", ".join([*found, *raised])
-    parts = [f"Agreement may be hollow after round {alert.round}: {signs}."] if signs else []
+    parts = [f"Signs of hollow agreement in round {alert.round}: {signs}."] if signs else []
     parts += ["The next round has a challenge to answer."] if alert.challenged else []
     if effect := alert.effect:
         parts.append(

@@ -53,7 +53,7 @@ class TestChallenges:
         )
         shown = render_transcript(at.play().debate, at.log)
         assert "[Ada 1.1]" in shown
-        assert "Agreement may be hollow after round 1: " in shown
+        assert "Signs of hollow agreement in round 1: " in shown
 
     def test_one_signal_is_not_enough(self) -> None:
         ballots = own_choices() | {("Bob", 1): ("A", 80, None, "New.")}
@@ -201,10 +201,10 @@ class TestVerdicts:
         found = build_report(hold(FLIPPED, max_rounds=2).play().debate)
         first, second = found.alerts
         assert first == (
-            "Agreement may be hollow after round 1: quick unanimity, shallow reasoning, gap, unexplained flips, "
+            "Signs of hollow agreement in round 1: quick unanimity, shallow reasoning, gap, unexplained flips, "
             "nothing new. The next round has a challenge to answer."
         )
-        assert second.startswith("Agreement may be hollow after round 2: quick unanimity")
+        assert second.startswith("Signs of hollow agreement in round 2: quick unanimity")
         assert second.endswith(
             "After the challenge of round 2 voters moved by 0.0000 at most, 0 of 3 chose otherwise than before, and 0 "
             "name a new point."
@@ -215,7 +215,7 @@ class TestVerdicts:
         again = {("Ada", 2): "[1] As [repeats B 1.1].", ("Bob", 2): "[1] As [repeats A 1.1]."}
         found = build_report(hold(own_choices(), again).play().debate)
         assert not any(row.raised for row in found.signals)
-        assert found.alerts == ["Agreement may be hollow after round 2: echo chamber, groupthink."]
+        assert found.alerts == ["Signs of hollow agreement in round 2: echo chamber, groupthink."]
         assert "none raised" not in format_report(found)
 
     def test_without_an_alert_it_says_that_none_is_raised(self) -> None:
