@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from server.debate.commands.intervene import InterventionRequest
@@ -17,11 +18,13 @@ from server.debate.views.state import build_state
 from server.debate.views.verdict import build_verdict
 from server.engine import transfer
 from server.engine.database.snapshots import DebateSnapshot
+from server.engine.database.store import MAX_OPENING
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import render_finding
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18")]
@@ -167,6 +170,8 @@ async def test_a_record_replays_with_the_same_prompts_without_the_store(tmp_path
     async with open_engine(tmp_path / "other", again) as manager:
         await transfer.restore_debate(manager, transfer.parse_export(exported))
         await manager.step(first.id, wait=5)
+        fork = await manager.fork(first.id, 1, ChangesInput(), actor="test")
+        assert [row["withdrawn"] for row in build_state(fork)["recalled"]] == [""]
     assert find_texts(model, "argument")
     assert {*find_texts(model, "argument")} == {*find_texts(again, "argument")}
 
@@ -210,6 +215,31 @@ async def test_what_used_a_deleted_debate_says_so(tmp_path: Path) -> None:
         memory = fork.debate.setup.memory
         assert memory
         assert [one.question for one in memory.recalled if one.withdrawn] == ["", ""]
+
+
+async def test_a_debate_that_goes_while_another_recalls_it_is_told_of(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        deleted, retracted, kept = [await run_debate(manager, question=BILLING) for _ in range(3)]
+        opening, started = manager.store.opening, list[DebateSnapshot]()
+
+        async def start() -> None:
+            started.append(await start_debate(manager, question=RELATED, options={"memory": "own"}))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(MAX_OPENING):
+                await opening.acquire()
+            tasks.start_soon(start)
+            with anyio.fail_after(5):
+                while not opening.statistics().tasks_waiting:
+                    await wait_before_next_poll()
+            await delete_debate(manager, deleted.id, actor="test")
+            tags = InterventionRequest(text="retracted")
+            await manager.intervene(retracted.id, "tag", tags, actor="test")
+            for _ in range(MAX_OPENING):
+                opening.release()
+
+        causes = {row["debate_id"]: row["withdrawn"] for row in build_state(started[0])["recalled"]}
+        assert causes == {deleted.id: "deleted", retracted.id: "retracted", kept.id: ""}
 
 
 async def test_a_debate_that_is_gone_is_told_of_once(tmp_path: Path) -> None:

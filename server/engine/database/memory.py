@@ -25,6 +25,7 @@ from server.debate.state.seats import find_models
 from server.debate.views.state import is_visible
 from server.debate.views.verdict import build_verdict
 from server.engine.database.errors import (
+    DebateDeletedError,
     DebateNotFoundError,
     StorageUnavailableError,
     translate_storage_errors,
@@ -294,11 +295,30 @@ async def withdraw(store: "DebateStore", debate_id: str, cause: Withdrawal) -> N
                     await record_withdrawal(await store.load(listed.stream), store, debate_id, cause)
 
 
+async def withdraw_gone(snapshot: "DebateSnapshot", store: "DebateStore") -> "DebateSnapshot":
+    """The debate that was opened just now, told which of those that it recalled have gone meanwhile.
+
+    `withdraw` did not find it then.
+    """
+    memory = snapshot.debate.setup.memory
+    for one in memory.in_force if memory else ():
+        with suppress(DebateNotFoundError, StorageUnavailableError):  # it may be in another database
+            try:
+                recalled = await store.load(one.debate_id)
+            except DebateDeletedError:
+                snapshot = await record_withdrawal(snapshot, store, one.debate_id, "deleted")
+            else:
+                if RETRACTED in recalled.debate.tags:
+                    snapshot = await record_withdrawal(snapshot, store, one.debate_id, "retracted")
+    return snapshot
+
+
 async def record_withdrawal(
     snapshot: "DebateSnapshot", store: "DebateStore", debate_id: str, cause: Withdrawal
-) -> None:
+) -> "DebateSnapshot":
     withdrawn = EarlierWithdrawn(debate_id=debate_id, cause=cause)
     while (memory := snapshot.debate.setup.memory) and debate_id in {
         one.debate_id for one in memory.in_force
     }:
         snapshot = await store.record(snapshot, (withdrawn,))  # again, where another writer was first
+    return snapshot

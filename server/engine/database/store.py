@@ -26,7 +26,7 @@ from server.engine.database.errors import (
     translate_storage_errors,
 )
 from server.engine.database.ledger import add_ledger
-from server.engine.database.memory import RETRACTED, Embed, add_memory, withdraw
+from server.engine.database.memory import RETRACTED, Embed, add_memory, withdraw, withdraw_gone
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import Asked, TwinError, build_opening_key
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
@@ -96,9 +96,10 @@ class DebateStore:
             events = (await add_ledger(setup, self.journal, owner), *inherited)
             opened = DebateSnapshot(debate_id, replay(events), (), owner=owner)
             try:
-                return await self.append(opened, events, actor, key)
+                opened = await self.append(opened, events, actor, key)
             except KeyTakenError as error:
                 raise TwinError(error.stream) from None
+        return await withdraw_gone(opened, self.of(owner))
 
     def check_presence(self) -> None:
         """Raise DatabaseLostError if the database is gone, or another is in its place."""
