@@ -33,3 +33,18 @@ def test_at_most_five_are_asked_for(cli: Cli) -> None:
     refused = cli("recall", "Ship it?", "--limit", "6")
     assert refused.exit_code == 2
     assert "1<=x<=5" in refused.stderr
+
+
+def test_a_debate_is_told_what_was_concluded_where_that_is_asked_for(cli: Cli) -> None:
+    def recall_with(*options: str) -> list[str]:
+        held = cli("debate", "Do we rewrite billing?", "--model", "scripted", *options, "--json")
+        state = json.loads(cli("show", json.loads(held.stdout)["debate_id"], "--view", "state").stdout)
+        return [one["debate_id"] for one in state["recalled"]]
+
+    first = json.loads(cli("debate", "Rewrite billing?", "--model", "scripted", "--json").stdout)["debate_id"]
+    assert recall_with() == []
+    assert first in (found := recall_with("--memory", "own", "--memory-for-judges"))
+    assert len(found) == 2
+    assert len(recall_with("--memory", "1")) == 1
+    assert recall_with("--memory", "off") == []
+    assert "'6' is not one of 'off', 'own', '1'" in cli("debate", "Ship it?", "--memory", "6").stderr

@@ -31,6 +31,7 @@ from server.debate.facts.config import (
     OnWindow,
     Order,
 )
+from server.debate.facts.earlier import MOST_RECALLED
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.debate.state.debate import Debate, judge_seats
@@ -68,6 +69,7 @@ Decorator = Callable[[Any], Any]
 InputModel = TypeVar("InputModel", bound=BaseModel)
 
 TIMEOUT = click.IntRange(1, 3600)
+MEMORY = click.Choice(["off", "own", *map(str, range(1, MOST_RECALLED + 1))])
 
 
 class TextFile(click.Path):
@@ -146,6 +148,8 @@ DEBATE_OPTIONS = combine_options(
     click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
     click.option("--baseline", is_flag=True, help="Then a blind vote for as many tokens."),
     session.cache_option,
+    click.option("--memory", type=MEMORY, help="Recall earlier debates: so many, or own (3).  [off]"),
+    click.option("--memory-for-judges", is_flag=True, help="Judges read what is recalled, too."),
     click.option("--mirror", type=click.Choice(["true", "if_contested"]), help="Again with stances swapped."),
     click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
     click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),

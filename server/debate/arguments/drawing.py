@@ -34,7 +34,6 @@ _ARROWS = {
     "same_as": "---",
     "cites": "-.->",
 }
-_UNNAMED = "cites"  # what an arrow without a word means
 _STYLES = (
     "classDef stands stroke:#2a7,stroke-width:2px",
     "classDef falls stroke:#c33,stroke-dasharray:4",
@@ -91,11 +90,7 @@ def draw_points(graph: Graph, show: Showing, drawn: frozenset[Citation]) -> str:
 
 def draw_arrow(link: Link) -> str:
     """Named by its relation, and by who says so where that is not the debater."""
-    name = link.relation.replace("_", " ")
-    if link.is_read:
-        name += ", says the analyst"
-    elif link.relation == _UNNAMED:
-        return _ARROWS[link.relation]
+    name = link.relation.replace("_", " ") + (", says the analyst" if link.is_read else "")
     return f"{_ARROWS[link.relation]}|{name}|"
 
 
