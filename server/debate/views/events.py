@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
 from server.debate.facts.answers import MESSAGE_SLOT
+from server.debate.facts.beliefs import Alerted
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
@@ -21,7 +22,7 @@ from server.debate.facts.events import (
     Resumed,
     Unknown,
 )
-from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
+from server.debate.facts.interventions import Challenged, InterventionEvent, InterventionFact, describe_change
 from server.debate.state.debate import Debate
 from server.debate.state.seats import current_model, hides, hides_any, seat_models
 from server.debate.views.blind import find_blind_answers, find_private_ballots, is_blind
@@ -186,10 +187,15 @@ def is_hidden(debate: Debate, event: Event) -> bool:
     hidden = debate.setup.hidden_from_client
     if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
         return True
-    quotes_debaters = isinstance(event, Observed | Extracted) and hides_any(hidden, "debaters")
-    return quotes_debaters or (
+    is_of_debaters = isinstance(event, Observed | Extracted | Alerted) or is_brought_by_alert(event)
+    return (is_of_debaters and hides_any(hidden, "debaters")) or (
         isinstance(event, AnswerEvent | Researched | PassageRead) and hides(hidden, event.seat)
     )
+
+
+def is_brought_by_alert(event: Event) -> bool:
+    """Whether it is a challenge that names the signs of hollow agreement."""
+    return isinstance(event, Challenged) and event.alert > 0
 
 
 def build_receipt(stored: StoredDebate) -> dict[str, Any]:
@@ -231,6 +237,7 @@ def build_interventions(stored: StoredDebate) -> dict[str, Any]:
         event, seat, text = entry.event, "", ""
         if isinstance(event, InterventionFact):
             action, (seat, text) = event.action, describe_change(event)
+            text = "" if is_hidden(debate, event) else text
         elif isinstance(event, Paused | Resumed):
             action = "pause" if isinstance(event, Paused) else "resume"
         else:

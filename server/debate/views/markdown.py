@@ -19,6 +19,7 @@ from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import keep_recent
+from server.debate.views.events import is_hidden
 from server.debate.views.names import find_recorded, name_debate, show_turn
 from server.debate.views.state import (
     framing_line,
@@ -107,7 +108,7 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
     found = [
         event
         for event in (debate.skipped, *debate.convergence, *debate.alerts)
-        if event and event.round == round_number
+        if event and event.round == round_number and not is_hidden(debate, event)
     ]
     lines += [f"\n*{format_item(describe_ballot_event(debate, event))}*" for event in found]
     ended = (ended for ended in debate.ended_blocks if ended.round == round_number)
@@ -137,7 +138,8 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
     lines = []
     for event, is_late in place_turns(debate, round_number, groups, shows_all=True):
         if isinstance(event, TextIntervention):
-            lines.append(note_block(event, LATE_NOTE if is_late else ""))
+            note = note_block(event, LATE_NOTE if is_late else "")
+            lines += [] if is_hidden(debate, event) else [note]
         elif not isinstance(event, events.Spoke):
             lines += officer_blocks(debate, round_number, [event])
         elif shows_seat(debate, event.seat):

@@ -9,6 +9,7 @@ from server.debate.facts.answers import PassageRead
 from server.debate.facts.config import SeatKind
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Recorded, Researched
+from server.debate.facts.interventions import Challenged
 from server.debate.state.debate import Debate
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.events import is_hidden
@@ -214,6 +215,25 @@ class TestSingleSeats:
         )
         for name in ("claims", "signals", "alerts", "beliefs", "rhetoric"):
             assert getattr(hidden, name) == getattr(plain, name)
+
+    @pytest.mark.parametrize("seat", ["Ada", "debaters"])
+    def test_signs_of_hollow_agreement_are_in_no_view_where_a_debater_is_hidden(self, seat: str) -> None:
+        shown, hidden = (
+            hold(FLIPPED, options={"visibility": {"hide_from_client": seats}}).play()
+            for seats in ([], [seat])
+        )
+        for words in ("shallow", "unexplained", "may be hollow:", "The next round has a challenge", "A 1.1]"):
+            assert words in every_view(shown), words
+            assert words not in every_view(hidden), words
+        kinds = [row["kind"] for row in build_events(hidden)]
+        assert "alerted" in kinds
+        assert "challenged" in kinds
+
+    def test_a_challenge_that_somebody_made_is_shown_where_a_debater_is_hidden(self) -> None:
+        at = hold(FLIPPED, options={"visibility": {"hide_from_client": ["Ada"]}}).play_to_round(1)
+        at.add_events(Challenged(round=1, text="What does it cost?"))
+        assert "What does it cost?" in render_transcript(at.debate, at.log)
+        assert "What does it cost?" in json.dumps(build_events(at))
 
     def test_the_query_of_a_hidden_debater_is_hidden_with_its_turns(self) -> None:
         passage = PassageRead(
