@@ -19,6 +19,7 @@ MAX_CONNECTIONS = 6  # of a process
 RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats
 UPKEEP_SECONDS = 300.0  # for what goes through all there is
 MIN_STATEMENT_SECONDS = 0.5
+CANCEL_SECONDS = 1.0  # for the server to end a statement that nobody waits for any more
 ATTEMPTS_BEFORE_WARNING = 3  # a connection that was cut is made anew without a word
 
 SCHEMA = "counterpoint"
@@ -136,10 +137,13 @@ class Database:
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Await work that goes on if the caller is cancelled; `close` waits for it."""
+        return await asyncio.shield(self._start(work))
+
+    def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
-        return await asyncio.shield(task)
+        return task
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -189,13 +193,20 @@ class Database:
         except ValueError as error:
             text = f"the address of the database {self.name} cannot be used ({describe(error)})"
             raise StorageError(text) from None
+        release = self._pool.release
         try:
             yield connection
-        except (TimeoutError, asyncpg.InternalClientError, asyncio.CancelledError):
-            connection.terminate()  # it may hang, or be cut: nobody is to wait for it
+        except asyncio.CancelledError:
+            # The driver asks the server to cancel the statement. The connection is free after the answer, or is
+            # terminated without one: who is gone does not wait for it, and no other takes its place meanwhile.
+            self._start(release(connection, timeout=CANCEL_SECONDS))
             raise
-        finally:
-            await self._pool.release(connection)
+        except BaseException as error:
+            if isinstance(error, TimeoutError | asyncpg.InternalClientError):
+                connection.terminate()  # it may hang, or be cut: nobody is to wait for it
+            await release(connection)
+            raise
+        await release(connection)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from storage.contract.errors import ConflictError, KeyTakenError, OutageError
 from storage.contract.streams import OpeningKey, StreamSummary
+from storage.postgres import PostgresJournal
 from storage.postgres.connections.errors import LostError
 from storage.postgres.connections.pool import MAX_CONNECTIONS
 from tests.contract.journal_helpers import AT, TIMEOUT, append_entries, find_streams, open_postgres_journal
@@ -165,6 +166,33 @@ async def test_who_is_cancelled_waits_for_no_answer_and_leaves_no_connection_beh
         finally:
             postgres_server.signal(signal.SIGCONT)
         await journal.probe(TIMEOUT)
+
+
+async def find_sleeping(journal: PostgresJournal) -> list[str]:
+    active = "select query from pg_stat_activity where state = 'active' and query like $1"
+    return [query for (query,) in await journal._db.fetch(active, "select pg_sleep(60)%")]
+
+
+async def test_what_nobody_waits_for_ends_on_the_server_and_takes_no_further_connections(
+    postgres_database: str,
+) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as journal,
+        open_postgres_journal(postgres_database) as other,
+    ):
+        async with asyncio.timeout(TIMEOUT):
+            for number in range(2 * MAX_CONNECTIONS):
+                reading = asyncio.create_task(journal._db.fetch(f"select pg_sleep(60), {number}"))
+                while f"select pg_sleep(60), {number}" not in (running := await find_sleeping(other)):
+                    await wait_before_next_poll()
+                assert len(running) <= MAX_CONNECTIONS
+                reading.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await reading
+        async with asyncio.timeout(2):  # the server finds out by itself after 5 s
+            while await find_sleeping(other):
+                await wait_before_next_poll()
+        await append_entries(journal, "s", 0, {})
 
 
 async def test_nobody_waits_longer_than_the_patience(
