@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from storage.contract.similarity import IsWanted, SimilarStream
+from storage.contract.similarity import IsWanted, NameFamily, SimilarStream
 from storage.summaries import parse_listing
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class SharedWords(NamedTuple):
         read: ReadListings,
         tokenizer: "Tokenizer",
         is_wanted: IsWanted,
+        name_family: NameFamily,
         *,
         min_share: float,
         limit: int,
@@ -92,7 +93,7 @@ class SharedWords(NamedTuple):
             for listed in map(parse_listing, await read([number for _, number in page])):
                 share = self.measure(listed.number, tokenizer.split_compared(listed.title))
                 if share >= min_share and is_wanted(listed):
-                    one, family = SimilarStream(listed, share), listed.family or listed.stream
+                    one, family = SimilarStream(listed, share), name_family(listed)
                     best[family] = min(one, best.get(family, one), key=order)
         return sorted(best.values(), key=order)[:limit]
 

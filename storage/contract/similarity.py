@@ -14,6 +14,12 @@ class SimilarStream(NamedTuple):
 
 
 IsWanted = Callable[[StreamListing], bool]
+NameFamily = Callable[[StreamListing], str]
+
+
+def name_family(listing: StreamListing) -> str:
+    """The id of the stream that it and its relatives go back to."""
+    return listing.family or listing.stream
 
 
 class Similarity(Protocol):
@@ -26,11 +32,12 @@ class Similarity(Protocol):
         limit: int = 20,
         min_share: float = 0,
         is_wanted: IsWanted = lambda _: True,
+        name_family: NameFamily = name_family,
     ) -> list[SimilarStream]:
         """Streams that keep this status and share words with a text, most similar first; of two alike the newer one.
 
         Of each family the most similar one that is wanted: others do not take its place, however many there are.
-        `min_share`: what is shared at least.
+        `min_share`: what is shared at least. `name_family`: names the family of a stream, with its own id by default.
 
         Any text is valid. A word counts the more the fewer streams of the owner have it, as in BM25, and most in a
         title; one that a thousand have does not count. Every kind of database finds the same in the same order.

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.contract.similarity import IsWanted, SimilarStream
+from storage.contract.similarity import IsWanted, NameFamily, SimilarStream, name_family
 from storage.contract.streams import Relative, StreamListing
 from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_SHARING, SharedWords
 from storage.sqlite.connections.database import Database
@@ -126,6 +126,7 @@ class SqliteLists:
         limit: int = 20,
         min_share: float = 0,
         is_wanted: IsWanted = lambda _: True,
+        name_family: NameFamily = name_family,
     ) -> list[SimilarStream]:
         words, reader = self._tokenizer.split_compared(text), self._db.reader
         if not words:
@@ -142,6 +143,7 @@ class SqliteLists:
             lambda numbers: reader.fetch_all(*narrow(owner, SELECT_NUMBERED, json.dumps(numbers))),
             self._tokenizer,
             is_wanted,
+            name_family,
             min_share=min_share,
             limit=limit,
         )

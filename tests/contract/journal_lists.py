@@ -321,6 +321,13 @@ class SimilarityContract:
             ("other", ""),
         ]
 
+    async def test_families_are_those_that_are_named(self, journal: Journal) -> None:
+        for stream in ("a", "b", "c"):
+            await conclude(journal, stream, "Which queue?", family="" if stream == "a" else "a")
+        assert await find_similar(journal, "queue") == ["c"]
+        named = await find_similar(journal, "queue", name_family=lambda listing: str(listing.stream == "c"))
+        assert named == ["c", "b"]
+
     async def test_what_is_not_wanted_hides_nothing(self, journal: Journal) -> None:
         await conclude(journal, "found", "Which queue and which database?")
         for n in range(TITLES_AT_ONCE + 1):

@@ -30,7 +30,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from storage.contract.similarity import IsWanted
+from storage.contract.similarity import IsWanted, name_family
 from storage.contract.streams import StreamListing
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
             limit=CANDIDATES,
             min_share=PROPOSED_SHARE if store.embed else MIN_SHARE,
             is_wanted=is_wanted,
+            name_family=find_family,
         )
     found: list[StreamListing] | None = None
     usage: Usage | None = None
@@ -189,8 +190,11 @@ async def find_newest(store: "DebateStore", is_wanted: IsWanted) -> dict[str, St
 
 
 def find_family(listing: StreamListing) -> str:
-    """The id of the debate that it and its forks go back to."""
-    return listing.family or listing.stream
+    """What stands for the debates of which one is recalled: a debate with its forks, or an imported one alone.
+
+    Whose fork a file is, only the file says: it must not take the place of a debate that it has nothing to do with.
+    """
+    return f"imported {listing.stream}" if listing.details.get("imported") else name_family(listing)
 
 
 async def rank_by_meaning(
