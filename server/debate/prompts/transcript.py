@@ -165,7 +165,7 @@ def render_round(debate: Debate, round_number: int, call: Call) -> str:
     passages = [
         render_passage(debate, passage, call.reading)
         for passage in debate.passages
-        if passage.round == round_number
+        if passage.round == round_number and is_visible(debate, passage, call)
     ]
     return "\n\n".join([heading.rstrip(), *filter(None, blocks), *passages])
 
@@ -223,7 +223,7 @@ def is_debater_call(call: Call) -> bool:
     return seat_kind(call.seat) == "debaters"
 
 
-def is_visible(debate: Debate, event: TranscriptEvent, call: Call) -> bool:
+def is_visible(debate: Debate, event: TranscriptEvent | PassageRead, call: Call) -> bool:
     """Whether the prompt of this call shows the event: debates may hide seats from the others.
 
     Judges and officers always see what debaters say.

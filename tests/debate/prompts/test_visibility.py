@@ -5,8 +5,9 @@ from typing import Any, get_args
 
 import pytest
 
+from server.debate.commands.setup.documents import add_windows
 from server.debate.facts.answers import PassageRead
-from server.debate.facts.config import SeatKind
+from server.debate.facts.config import SeatKind, Window
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Recorded, Researched
 from server.debate.facts.interventions import Challenged
@@ -254,6 +255,25 @@ class TestSingleSeats:
         assert "> It pays, A." in prompt_text(at, "Opponent")
         assert "> It pays, B." in prompt_text(at, "Opponent")
         assert "> It pays, B." in prompt_text(at, "judge 1")
+
+    @pytest.mark.parametrize("seats", [[], ["Proponent"], ["debaters"]])
+    def test_a_passage_is_hidden_from_debaters_with_the_seat_that_asked_for_it(
+        self, seats: list[str]
+    ) -> None:
+        text_ = "".join(f"Line {number} of a long report.\n" for number in range(4_000))
+        setup = build_setup(
+            documents=[{"title": "Report", "text": text_}],
+            options={"visibility": {"hide_from_seats": seats}},
+        )
+        words = {
+            "digest": {"summary": "Lines.", "quotes": []},
+            "argument": lambda c: "So.\n[read doc 1: 1234]" if c.seat == "Proponent" else "Not so.",
+        }
+        at = simulate(add_windows(setup, [Window(model="scripted", tokens=8_000)]), task_script(words)).play()
+        assert [passage.found for passage in at.debate.passages]
+        for seat, is_shown in (("Proponent", True), ("Opponent", not seats), ("judge 1", True)):
+            assert ('asked for: "1234"' in TestSeats().prompt_text(at, seat)) == is_shown
+            assert ("Line 1234 of a" in TestSeats().prompt_text(at, seat)) == is_shown
 
     def test_a_name_is_found_in_any_case_and_an_unknown_one_refused_with_those_there_are(self) -> None:
         setup = build_setup(
