@@ -210,7 +210,8 @@ def build_mirror_held(debate: Debate, debate_id: str, head: str, mirror: Debate)
 def build_spent(mirror: Debate) -> Spent:
     """What a mirror took. Its cost is unknown where no price was."""
     used = compute_spending(mirror)
-    cost = f"{used.cost_usd:f}" if any(answer.cost_usd for answer in mirror.usage) else ""
+    paid = [answer for answer in mirror.usage if not answer.reused_from]
+    cost = f"{used.cost_usd:f}" if any(answer.cost_usd for answer in paid) else ""
     return Spent(
         calls=used.calls,
         input_tokens=used.input_tokens,

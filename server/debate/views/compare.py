@@ -137,13 +137,8 @@ def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
 
 def find_differences(one: Opened, other: Opened) -> list[dict[str, str]]:
     """The fields that differ in the two setups, apart from the origin and the running of the debate."""
-    excluded = {"kind", "run", "tags", "prices", "framer", "effort", "reader"}
-    excluded |= {name for name in Opened.model_fields if name.startswith("forked_")}
     ours, theirs = (
-        {
-            what: shorten_to_bytes(text, MAX_VALUE_LENGTH)
-            for what, text in flatten("", setup.model_dump(mode="json", exclude=excluded))
-        }
+        {what: shorten_to_bytes(text, MAX_VALUE_LENGTH) for what, text in flatten("", build_fields(setup))}
         for setup in (one, other)
     )
     return [
@@ -153,19 +148,47 @@ def find_differences(one: Opened, other: Opened) -> list[dict[str, str]]:
     ]
 
 
+def build_fields(setup: Opened) -> dict[str, Any]:
+    """What was asked for, and which models and debates were chosen for it; not what was known of them."""
+    excluded = {"kind", "run", "tags", "prices", "windows", "framer", "effort", "reader", "ledger"}
+    excluded |= {name for name in Opened.model_fields if name.startswith("forked_")}
+    team = setup.team and setup.team.model_dump(include={"chosen", "judges", "topic", "diversity"})
+    memory = setup.memory and {
+        "most": setup.memory.most,
+        "for_judges": setup.memory.for_judges,
+        "recalled": setup.memory.ids,
+    }
+    chosen = {
+        "pause_when": [str(one) for one in setup.pause_when],
+        "weights": {one.seat: one.weight for one in setup.weights},
+        "team": team,
+        "memory": memory,
+    }
+    return setup.model_dump(mode="json", exclude=excluded | chosen.keys()) | chosen
+
+
 def flatten(path: str, value: Any) -> Iterator[tuple[str, str]]:
     """(path, text) of each field. Debaters, documents and phases stand under their names."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        value = {item.pop("name", "") or item.pop("title"): item for item in value}
+        value = name_items(value)
     if isinstance(value, dict):
         for key, part in value.items():
             if key == "after_round":
                 continue  # of a document: it says no more than that the fork added it
             yield from flatten(f"{path}.{key}" if path else key, part)
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         yield path, ", ".join(map(str, value))
     else:
         yield path, "" if value is None else str(value)
+
+
+def name_items(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Items by name or title; by their place, too, where an earlier one has the same."""
+    named = dict[str, dict[str, Any]]()
+    for place, item in enumerate(items, start=1):
+        name = item.pop("name", "") or item.pop("title", "")
+        named[f"{name} ({place})" if name in named else name] = item
+    return named
 
 
 def render_summary(

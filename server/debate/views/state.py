@@ -93,20 +93,19 @@ def shows_claims(debate: Debate) -> bool:
 
 
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:
-    known = [Decimal(usage.cost_usd) for usage in usages if usage.cost_usd]
-    written, reused = (
-        sum(one.model in WRITTEN for one in usages),
-        sum(bool(one.reused_from) for one in usages),
-    )
+    paid = [usage for usage in usages if not usage.reused_from]
+    known = [Decimal(usage.cost_usd) for usage in paid if usage.cost_usd]
+    written, reused = sum(one.model in WRITTEN for one in usages), len(usages) - len(paid)
+    is_known = bool(known or (reused and not paid))
     return UsageSum(
-        calls=len(usages) - written - reused,
+        calls=len(paid) - written,
         caller_turns=written,
         reused=reused,
         input_tokens=sum(usage.input_tokens for usage in usages),
         cached_tokens=sum(usage.cached_tokens for usage in usages),
         output_tokens=sum(usage.output_tokens for usage in usages),
-        cost_usd=f"{sum(known, Decimal()):f}" if known else "",
-        calls_of_unknown_cost=len(usages) - len(known),
+        cost_usd=f"{sum(known, Decimal()):f}" if is_known else "",
+        calls_of_unknown_cost=len(paid) - len(known),
     )
 
 

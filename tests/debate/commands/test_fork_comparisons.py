@@ -188,3 +188,45 @@ def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
     found = side_by_side(half, nobody)
     assert (found["agree"], found["one"]["position"], found["other"]["position"]) == ("no", "Half now.", "")
     assert '- concluded: synthesis "Half now."\n' in render_comparison(found)
+
+
+def test_all_that_a_setup_may_hold_is_compared_by_what_was_chosen() -> None:
+    plain = build_setup(debaters=SIDES)
+    page = {"title": "News", "text": "Rain."}
+    recalled = {"debate_id": "k3x9w2m4p7qr", "head": "0" * 64, "at": "2026-12-01T10:00:00.000Z"}
+    full = Opened.model_validate(
+        plain.model_dump()
+        | {
+            "documents": [page, page | {"text": "Sun."}],
+            "prices": [{"model": "one", "input": "0.1"}],
+            "windows": [{"model": "one", "tokens": 4000}],
+            "weights": [{"seat": "Ada", "weight": "3/2"}],
+            "pause_when": [{"condition": "round", "round": 2}, {"condition": "verdict"}],
+            "effort": {"level": "quick", "models": [{"model": "one"}]},
+            "reader": {"model": "one", "sections": [], "words": 9, "passage_characters": 0},
+            "ledger": {
+                "position": 3,
+                "standings": [
+                    {"judge": "one", "asked": 2, "consistent": 2, "right": 1, "wrong": 1, "weight": "9/100"}
+                ],
+            },
+            "team": {"candidates": [{"model": "one", "items": 2}], "chosen": ["one"], "gains": ["0.1"]},
+            "memory": {"most": 3, "recalled": [recalled | {"question": "Rain?", "outcome": "leaning"}]},
+        }
+    )
+
+    found = build_comparison(simulate(plain).stored("one"), simulate(full).stored("other"))
+
+    assert {d["field"]: d["other"] for d in found["differences"]} == {
+        "documents.News.text": "Rain.",
+        "documents.News (2).text": "Sun.",
+        "documents.News.reliability": "unknown",
+        "documents.News (2).reliability": "unknown",
+        "weights.Ada": "3/2",
+        "pause_when": "round:2, verdict",
+        "team.chosen": "one",
+        "team.diversity": "1",
+        "memory.most": "3",
+        "memory.for_judges": "False",
+        "memory.recalled": "k3x9w2m4p7qr",
+    }

@@ -8,11 +8,11 @@ import pytest
 from server.debate.facts.beliefs import Belief
 from server.debate.facts.config import Limits
 from server.debate.facts.escalation import JudgesAdded, MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
-from server.debate.facts.events import Event
+from server.debate.facts.events import Event, Judged, Spoke
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
-from server.debate.rules.escalation import Mirror, build_mirror_setup, find_escalation
-from server.debate.rules.transitions import IllegalEvent
+from server.debate.rules.escalation import Mirror, build_mirror_setup, build_spent, find_escalation
+from server.debate.rules.transitions import IllegalEvent, replay
 from server.debate.state.debate import replace
 from server.debate.votes.panel import compare_mirror, list_judgments
 from server.debate.votes.verdict import find_caps
@@ -138,6 +138,26 @@ def test_a_mirror_gets_what_is_left_of_the_limits() -> None:
     assert (left.max_calls, left.max_input_tokens) == (100 - spent.calls, 0)
     assert left.max_output_tokens == 10**6 - spent.output_tokens
     assert (Decimal(left.max_cost_usd), left.max_seconds) == (Decimal("2.5") - spent.cost_usd, 1)
+
+
+def test_the_cost_of_a_mirror_is_unknown_where_only_reused_turns_have_one() -> None:
+    mirror = play(judge(FOR, FOR, FOR))
+
+    def reprice(event: Any, **usage: str) -> Any:
+        return event.model_copy(update={"usage": event.usage.model_copy(update=usage)})
+
+    copied = [
+        reprice(one, reused_from="k3x9w2m4p7qr#7", cost_usd="0")
+        if isinstance(one, Spoke)
+        else reprice(one, cost_usd="")
+        if isinstance(one, Judged)
+        else one
+        for one in mirror.events
+    ]
+    spent = build_spent(replay(copied))
+
+    assert build_spent(mirror.debate).cost_usd not in ("", "0")
+    assert (spent.cost_usd, spent.reused_turns) == ("", len(mirror.debate.turns))
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,12 @@ class TestUsage:
         used = sum_usage([build_usage(cost="0.25"), build_usage(cost=""), build_usage(cost="")])
         assert (used.cost_usd, used.calls_of_unknown_cost) == ("0.25", 2)
 
+    def test_answers_that_were_reused_make_no_unknown_cost_known(self) -> None:
+        reused = build_usage(cost="0").model_copy(update={"reused_from": "k3x9w2m4p7qr#7"})
+        mixed = sum_usage([reused, build_usage(cost="")])
+        assert (mixed.cost_usd, mixed.calls_of_unknown_cost, mixed.reused) == ("", 1, 1)
+        assert sum_usage([reused]).cost_usd == "0"
+
     @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
     @FUZZ_SETTINGS
     def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
