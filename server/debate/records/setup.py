@@ -14,7 +14,12 @@ from server.debate.commands.setup.debaters import MAX_DEBATERS, NO_FRAMER, check
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.effort import list_levels
 from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, FORMATS, PHASES
-from server.debate.commands.setup.open import add_prompt_functions, build_breakpoints, check_setup
+from server.debate.commands.setup.open import (
+    add_prompt_functions,
+    add_visibility,
+    build_breakpoints,
+    check_setup,
+)
 from server.debate.commands.setup.phases import (
     MAX_BLOCK_ROUNDS,
     add_last_phases,
@@ -107,10 +112,7 @@ def check_typed_parts(setup: Opened) -> None:
     typed = {name: getattr(setup, name) for name in same}
     typed |= {"pause_when": list(map(str, setup.pause_when))}
     typed |= {"seed": setup.seed, "tags": list(setup.tags), "fallback_models": list(setup.fallback_models)}
-    hidden = {
-        name.replace("hidden_from", "hide_from"): list(getattr(setup, name))
-        for name in ("hidden_from_client", "hidden_from_seats")
-    }
+    hidden = {"hide_from_client": [*setup.hidden_from_client], "hide_from_seats": [*setup.hidden_from_seats]}
     limits = {"turn_timeout": setup.turn_timeout, "max_turn_tokens": setup.max_turn_tokens}
     limits["max_turn_words"] = setup.turn_words
     limits |= {"max_turns": setup.max_turns} if setup.max_turns else {}
@@ -121,9 +123,26 @@ def check_typed_parts(setup: Opened) -> None:
     require(
         build_breakpoints(options.pause_when) == setup.pause_when, "pause_when: it is not as it is recorded."
     )
+    check_visibility(setup, options.visibility)
     kept = (options.instructions, tuple(options.tags), tuple(options.fallback_models))
     require(kept == (setup.instructions, setup.tags, setup.fallback_models), "its texts are not clean.")
     require(clean(setup.question) == setup.question, "its question is not clean.")
+
+
+def check_visibility(setup: Opened, given: requests.VisibilityInput) -> None:
+    """Check that whom it hides is a kind of seat or a seat, each once and as it is recorded.
+
+    Forks and mirrors hide whom their debate hides, which may have had more judges.
+    """
+    panel = setup.judges
+    if setup.forked_from or setup.mirror_of:
+        panel = panel.model_copy(update={"models": ("",) * MOST_JUDGES, "reserve": ("",) * MOST_JUDGES})
+    known = add_visibility(setup.model_copy(update={"judges": panel}), given)
+    is_kept = (known.hidden_from_client, known.hidden_from_seats) == (
+        setup.hidden_from_client,
+        setup.hidden_from_seats,
+    )
+    require(is_kept, "visibility: it is not as it is recorded.")
 
 
 def build_input(kind: type[T], part: Fact) -> T:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.fork import build_fork
+from server.debate.commands.requests import ChangesInput, JudgesInput
 from server.debate.records.bounds import TEXT_LENGTHS
 from tests.support.records import (
     build_bodies,
@@ -79,6 +81,11 @@ pytestmark = pytest.mark.requirement("D8", "N26")
         lambda opened: opened.update(synthesizer={"model": "x"}),
         lambda opened: opened.update(moderator={"model": "x"}),
         lambda opened: opened["phases"][0].update(order="moderated"),
+        lambda opened: opened.update(hidden_from_client=["Nobody"]),
+        lambda opened: opened.update(hidden_from_client=["judge 2"]),
+        lambda opened: opened.update(hidden_from_client=["framer"]),
+        lambda opened: opened.update(hidden_from_seats=["proponent"]),
+        lambda opened: opened.update(hidden_from_seats=["judges", "judges"]),
         lambda opened: opened.update(counting="lottery"),
         lambda opened: opened.update(counting="judges"),
         lambda opened: opened.update(counting="swing"),
@@ -90,6 +97,24 @@ def test_a_set_up_that_nobody_could_have_opened_is_refused(
     bodies = record(format="verdict", max_rounds=1)[:1]
 
     assert "Entry 1 (opened)" in refusal(lambda found: change(found[0]), bodies)
+
+
+def test_a_set_up_that_hides_nobody_there_is_says_so() -> None:
+    bodies = record(format="verdict", max_rounds=1)[:1]
+
+    told = refusal(lambda found: found[0].update(hidden_from_seats=["judge 99"]), bodies)
+    assert "there is no 'judge 99'. Kinds and seats: debaters," in told
+
+
+def test_a_fork_with_fewer_judges_hides_those_of_its_debate() -> None:
+    options = {"judges": {"models": ["a", "b", "c"]}, "visibility": {"hide_from_client": ["judge 3"]}}
+    opened = build_setup(format="verdict", max_rounds=1, options=options)
+    at = simulate(label_positions(opened)).play()
+    log, changes = [*at.log], ChangesInput(judges=JudgesInput(models=["a"]))
+    setup, past = build_fork("k3x9w2m4p7qr", at.debate, log, 1, changes)
+
+    assert setup.hidden_from_client == ("judge 3",)
+    assert verify_bodies(build_bodies([setup, *past])).setup.hidden_from_client == ("judge 3",)
 
 
 def test_a_debate_with_26_debaters_and_every_option_comes_back() -> None:
