@@ -146,11 +146,11 @@ def build_embed(registry: ModelRegistry, model: str) -> Embed | None:
 
 
 async def embed(
-    registry: ModelRegistry, model: str, texts: Sequence[str]
+    registry: ModelRegistry, model: str, texts: Sequence[str], owner: str
 ) -> tuple[tuple[Vector, ...], Usage | None]:
-    """The vectors of texts, and what they took; () where the model gives none in time."""
+    """The vectors of texts of an owner, and what they took; () where the model gives none in time."""
     try:
-        return await registry.get_embedder(model).embed(texts, EMBEDDING_SECONDS)
+        return await registry.get_embedder(model, owner).embed(texts, EMBEDDING_SECONDS)
     except (ModelError, DebateError) as error:
         logger.warning("Earlier debates are compared by words alone: %s", error)
         return (), error.usage if isinstance(error, ModelError) else None

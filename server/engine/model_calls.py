@@ -81,15 +81,17 @@ class ModelCaller:
         on_text: OnText | None = None,
         client: Model | None = None,
         reuse: AnswerReuse | None = None,
+        owner: str = "",
     ) -> Event | None:
         """The event that results from a call, without secrets; None where nobody was asked. Raises nothing.
 
-        `client`: the client's own model, if it can be asked. `reuse`: answers of other debates.
+        `client`: the client's own model, if it can be asked. `reuse`: answers of other debates. `owner`: whose
+        debate it is.
         """
         watcher = withhold_secrets(on_text) if on_text else None
         model = client if call.model == CLIENT and client else None
         try:
-            event = await self.find_event(debate, call, max_attempts, deadline, watcher, model, reuse)
+            event = await self.find_event(debate, call, max_attempts, deadline, watcher, model, reuse, owner)
         except WithdrawnError:
             return None
         return redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
@@ -103,6 +105,7 @@ class ModelCaller:
         on_text: OnText | None,
         model: Model | None,
         reuse: AnswerReuse | None,
+        owner: str,
     ) -> Event:
         debater = find_debater(debate, call)
         own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
@@ -111,7 +114,7 @@ class ModelCaller:
         with anyio.move_on_after(deadline.seconds_left):
             try:
                 if call.task == "measurement":
-                    return await self.measure(debate, call, seconds)
+                    return await self.measure(debate, call, seconds, owner)
                 return await self.send_request(debate, call, max_attempts, seconds, on_text, model, reuse)
             except WithdrawnError:
                 raise
@@ -224,11 +227,11 @@ class ModelCaller:
         taken = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
         return replace(reply, usage=reply.usage.model_copy(update={"milliseconds": taken}))
 
-    async def measure(self, debate: Debate, call: Call, timeout_seconds: float) -> Event:
+    async def measure(self, debate: Debate, call: Call, timeout_seconds: float, owner: str) -> Event:
         """How alike the positions of voters are, by the embeddings of a model."""
         ballots = list_round_ballots(debate)
         texts = [ballot.position for ballot in ballots]
-        vectors, usage = await self.models.get_embedder(call.model).embed(texts, timeout_seconds)
+        vectors, usage = await self.models.get_embedder(call.model, owner).embed(texts, timeout_seconds)
         await self.turnstile.enter()
         return build_measured(debate, call.seen, ballots, vectors, usage)
 

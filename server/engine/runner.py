@@ -183,7 +183,7 @@ class Runner:
             is_streamed = self.text_listeners and call.task != "ballot"  # which is private
             on_text = partial(self.send_text, snapshot.id, call.seat) if is_streamed else None
             given = (snapshot.debate, call, attempts, deadline, on_text, run.client, run.reuse)
-            await send.send((call, await self.model_caller.call(*given)))
+            await send.send((call, await self.model_caller.call(*given, owner=snapshot.owner)))
 
         await self.model_caller.turnstile.enter()
         try:

@@ -1,10 +1,11 @@
-"""Embeddings of texts: the interface. A vector is kept under `build_embedding_key` of its model and its whole text.
+"""Embeddings of texts: the interface. A vector is kept under `build_embedding_key` of its source and its whole text.
 
 `ModelRegistry.get_embedder` has those of providers (`providers.embeddings`) and the one for tests and dry runs
 (`fakes.embeddings`). A negation is embedded close to what it denies, and so is another number in a sentence: vectors
 say what a text is about, and not what it holds of it.
 """
 
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,16 +49,18 @@ class VectorCache(Protocol):
 class CachedEmbedder:
     """Asks for the vectors that are not kept, each text once, and keeps them.
 
-    `address`: where the model is asked. Another model may have its name elsewhere.
+    `address`: where the model is asked. Another model may have its name elsewhere. `owner`: for whom. That a text is
+    kept would tell another owner that somebody asked about it.
     """
 
     name: str
     embedder: Embedder
     cache: VectorCache
     address: str = ""
+    owner: str = ""
 
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ASYNC109  (the interface)
-        source = f"{self.name} {self.address}" if self.address else self.name
+        source = json.dumps([self.name, self.address, self.owner])
         keys = [build_embedding_key(source, text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         taken = [Usage(model=self.name, cost_usd="0", attempts=0)]

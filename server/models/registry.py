@@ -118,7 +118,7 @@ class ModelRegistry:
         self._guard = guard or Guard()
         self.set_share = self._guard.set_share
         self._models: dict[str, Model] = {}
-        self._embedders: dict[str, Embedder] = {}
+        self._embedders: dict[str, tuple[Embedder, str]] = {}
         self._vectors = vectors
         self._chaos, self._watch = chaos, watch
 
@@ -189,14 +189,12 @@ class ModelRegistry:
             "cooldown": self._guard.cooldown(provider),
         }
 
-    def get_embedder(self, name: str) -> Embedder:
-        """The model of that name that embeds texts, the same object every time: "scripted", or one of a provider."""
+    def get_embedder(self, name: str, owner: str = "") -> Embedder:
+        """The model of that name that embeds texts: "scripted", or one of a provider. `owner`: whose texts."""
         if name not in self._embedders:
-            embedder, address = self._build_embedder(name)
-            self._embedders[name] = (
-                CachedEmbedder(name, embedder, self._vectors, address) if self._vectors else embedder
-            )
-        return self._embedders[name]
+            self._embedders[name] = self._build_embedder(name)
+        embedder, address = self._embedders[name]
+        return CachedEmbedder(name, embedder, self._vectors, address, owner) if self._vectors else embedder
 
     def _build_embedder(self, name: str) -> tuple[Embedder, str]:
         """With where it is asked."""

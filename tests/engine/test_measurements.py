@@ -49,6 +49,16 @@ async def test_positions_are_embedded_once_and_the_talk_ends(tmp_path: Path) -> 
     verify_record(ended.entries, range(len(ended.entries)))
 
 
+async def test_positions_are_embedded_for_each_owner(tmp_path: Path) -> None:
+    options = {"ballots": "rounds", "stop": "on"}
+    async with open_engine(tmp_path / "db", ScriptedModel(reply), embeddings="scripted") as manager:
+        runs = [
+            await run_debate(manager.of(owner), max_rounds=4, options=options)
+            for owner in ("alice", "bob", "bob")
+        ]
+    assert [one.debate.measurements[0].usage.input_tokens for one in runs] == [14, 14, 0]
+
+
 async def test_a_model_that_cannot_be_asked_is_recorded_and_ends_nothing(tmp_path: Path) -> None:
     ended = await hold(tmp_path, "nobody/none")
     assert ended.status == "concluded"

@@ -52,7 +52,7 @@ VECTORS: dict[str, Vector] = {
 OTHER: Vector = (-0.3, 1.0)
 
 
-async def embed_planted(texts: Sequence[str]) -> tuple[list[Vector], Usage]:
+async def embed_planted(texts: Sequence[str], _: str) -> tuple[list[Vector], Usage]:
     vectors = [VECTORS.get(text, OTHER) for text in texts]
     return vectors, Usage(model="planted", input_tokens=len(texts), cost_usd="0.01")
 
@@ -61,7 +61,7 @@ async def recall_ids(store: DebateStore, question: str) -> list[str]:
     return [one.recalled.debate_id for one in await recall(store, question, limit=5)]
 
 
-async def embed_nothing(_: Sequence[str]) -> tuple[list[Vector], Usage | None]:
+async def embed_nothing(_: Sequence[str], __: str) -> tuple[list[Vector], Usage | None]:
     return [], Usage(model="planted", input_tokens=9, cost_usd="0.01")
 
 
@@ -167,7 +167,7 @@ async def test_where_a_model_tells_nothing_apart_words_decide(tmp_path: Path) ->
         assert await recall_ids(store, PARTY) == []
 
 
-async def embed_alike(texts: Sequence[str]) -> tuple[list[Vector], Usage]:
+async def embed_alike(texts: Sequence[str], _: str) -> tuple[list[Vector], Usage]:
     return [(1.0, 0.0) for _ in texts], Usage(model="planted", cost_usd="0")
 
 
@@ -209,6 +209,21 @@ async def test_vectors_are_kept_by_the_whole_model_and_the_whole_text(tmp_path: 
         await CachedEmbedder("m2", asked, DatabaseCache(journal, 10**6)).embed(["one"], 5)
         await CachedEmbedder("m", asked, DatabaseCache(journal, 0)).embed(["one"], 5)
         assert asked.asked[4:] == ["one", "one"]
+
+
+async def test_what_an_owner_pays_for_does_not_tell_what_others_asked(database: str) -> None:
+    async with open_engine(database, ScriptedModel(), embeddings="scripted") as manager:
+        alice, bob = manager.of("alice"), manager.of("bob")
+        for owner in (alice, bob):
+            await run_debate(owner, question=BILLING)
+        first = await run_debate(alice, question=PARTY, options={"memory": "own"})
+        same = await run_debate(bob, question=PARTY, options={"memory": "own"})
+        again = await run_debate(bob, question=PARTY, options={"memory": "own"})
+
+    paid = [one.debate.setup.memory and one.debate.setup.memory.usage for one in (first, same, again)]
+    assert paid[0]
+    assert paid[0].input_tokens
+    assert paid[1:] == [paid[0], None]
 
 
 @dataclass
@@ -348,7 +363,7 @@ async def test_a_kept_answer_that_cannot_be_read_is_none(tmp_path: Path, body: b
 @pytest.mark.parametrize("body", [b"seven b", b"", bytes(16), array("d", [math.nan, 1.0]).tobytes()])
 async def test_a_kept_vector_that_cannot_be_read_is_asked_for_again(tmp_path: Path, body: bytes) -> None:
     async with open_journal(tmp_path / "db") as journal:
-        key = build_embedding_key("m", "one")
+        key = build_embedding_key('["m", "", ""]', "one")
         await journal.keep_cached("embedding", [CachedBody(key, body)], max_bytes=10**6)
         found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(journal, 10**6)).embed(["one"], 5)
         assert found.vectors == (await ScriptedEmbedder().embed(["one"], 5)).vectors

@@ -21,7 +21,7 @@ BILLING = "Should we rewrite the billing service in Rust?"
 ABSENT = "k3x9w2m4p7qr"
 
 
-async def embed(texts: Any) -> tuple[list[tuple[float, float]], None]:
+async def embed(texts: Any, _: str) -> tuple[list[tuple[float, float]], None]:
     return [(1.0, 0.0) if "billing" in text else (0.0, 1.0) for text in texts], None
 
 

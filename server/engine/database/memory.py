@@ -105,8 +105,8 @@ from these."""
 MAX_EMBEDDED_LENGTH = 2_000  # characters of a question
 
 Vectors = Sequence[Sequence[float]]
-Embed = Callable[[Sequence[str]], Awaitable[tuple[Vectors, Usage | None]]]
-"""The vectors of texts, () where they cannot be had, and what that took."""
+Embed = Callable[[Sequence[str], str], Awaitable[tuple[Vectors, Usage | None]]]
+"""The vectors of texts of an owner ("": of all), () where they cannot be had, and what that took."""
 
 
 class Ranking(NamedTuple):
@@ -170,7 +170,9 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
         listings = await find_newest(store, is_wanted)
         listings = {find_family(one.listing): one.listing for one in similar} | listings
         if listings:
-            found, usage = await rank_by_meaning(store.embed, question, [*listings.values()])
+            found, usage = await rank_by_meaning(
+                store.embed, question, [*listings.values()], store.owner or ""
+            )
     if found is None:
         found = [one.listing for one in similar if one.share >= MIN_SHARE]
     return Ranking(found, usage if usage and usage.attempts else None)
@@ -198,12 +200,12 @@ def find_family(listing: StreamListing) -> str:
 
 
 async def rank_by_meaning(
-    embed: Embed, question: str, listings: Sequence[StreamListing]
+    embed: Embed, question: str, listings: Sequence[StreamListing], owner: str
 ) -> tuple[list[StreamListing] | None, Usage | None]:
     """Those of the debates whose questions mean something close, closest first; None where that cannot be told."""
     titles = [listed.title[:MAX_EMBEDDED_LENGTH] for listed in listings]
     others = list(dict.fromkeys([*FAR_APART, *titles]))  # a question asked often counts once in the mean
-    vectors, usage = await embed([question[:MAX_EMBEDDED_LENGTH], *others])
+    vectors, usage = await embed([question[:MAX_EMBEDDED_LENGTH], *others], owner)
     if not vectors:
         return None, usage
     close = await to_thread.run_sync(choose_close, vectors[0], vectors[1:])
