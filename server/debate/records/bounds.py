@@ -13,6 +13,7 @@ from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
 from server.debate.facts import answers, config, escalation, events, interventions
 from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.config import MAX_PROMPT_LENGTH, Fact
+from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import Recorded, Usage
 from server.debate.facts.text import clean
@@ -24,7 +25,8 @@ from server.debate.replies.observations import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
 MAX_ENTRIES = 20_000
-MAX_ATTEMPTS = 100  # requests for one answer, or for the vectors of all questions that are compared
+MAX_ATTEMPTS = 10  # requests for one answer
+MAX_EMBEDDING_ATTEMPTS = 100  # requests for the vectors of all questions, or positions, that are compared
 MAX_TOKENS = 10**12  # of one answer
 MAX_MILLISECONDS = 10**9
 MAX_COST_USD = 1_000_000  # of one answer
@@ -114,20 +116,23 @@ def check_bounds(history: Sequence[Recorded]) -> None:
     )
 
 
-def check_fact(fact: Fact) -> None:
+def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
+    """Check a fact and its parts. `most_attempts`: requests that an answer may have taken."""
+    is_measuring = isinstance(fact, events.SlotFact) and fact.seat == config.METER
+    most_attempts = MAX_EMBEDDING_ATTEMPTS if is_measuring or isinstance(fact, Memory) else most_attempts
     lengths = find_text_lengths(type(fact))
     for name, value in fact:
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, str):
                 check_text(name, part, lengths.get(name))
             elif isinstance(part, Fact):
-                check_fact(part)
+                check_fact(part, most_attempts)
     if isinstance(fact, Usage):
-        check_usage(fact)
+        check_usage(fact, most_attempts)
     if isinstance(fact, events.Judged | events.Balloted | events.RoundClosed):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     if isinstance(fact, events.Failed):
-        fewest, most = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
+        fewest, most = (1, 1) if fact.usage else (0, most_attempts)  # usage counts its own
         require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most}")
     if isinstance(fact, config.Price):
         check_price(fact)
@@ -150,13 +155,13 @@ def is_line(text: str) -> bool:
     return len(text) <= MAX_LINE_LENGTH and text.isprintable() and bool(text.strip())
 
 
-def check_usage(usage: Usage) -> None:
+def check_usage(usage: Usage, most_attempts: int) -> None:
     for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens", "reused_tokens"):
         require(getattr(usage, name) <= MAX_TOKENS, f"usage.{name}: no answer has so many tokens")
     require(usage.milliseconds <= MAX_MILLISECONDS, "usage.milliseconds: no answer takes so long")
     is_kept = usage.cost_usd == "0" and not usage.input_tokens + usage.output_tokens  # of an earlier request
     fewest = 0 if is_kept else 1
-    require(fewest <= usage.attempts <= MAX_ATTEMPTS, f"usage.attempts: from {fewest} to {MAX_ATTEMPTS}")
+    require(fewest <= usage.attempts <= most_attempts, f"usage.attempts: from {fewest} to {most_attempts}")
     require(bool(usage.reused_from) or not usage.reused_tokens, "usage.reused_tokens: it was not reused")
     is_part = not usage.sent_tokens or usage.sent_tokens > usage.input_tokens
     require(is_part, "usage.sent_tokens: there were more than were read")
