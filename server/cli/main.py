@@ -203,7 +203,7 @@ def compare_debates(settings: Settings, debate_id: str, other_id: str | None, as
             pair = compare.build_comparison(this, other)
             return [pair], pair
         found = await queries.compare_family(manager, this)
-        return found.relatives, compare.build_family(this_id, *found)
+        return found.relatives, compare.build_family(this, *found)
 
     pairs, data = session.run_with_debate(settings, debate_id, find_pairs)
     if as_json:

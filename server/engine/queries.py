@@ -40,7 +40,7 @@ async def load_view_source(manager: DebateManager, debate_id: str, view: View, *
     """A debate, with its relatives or its receipt if the view is about them. `part`: fields of `ViewSource`."""
     snapshot = await manager.load(debate_id)
     runs = await manager.find_runs()
-    family = build_family(snapshot.id, *await compare_family(manager, snapshot)) if view.needs_family else {}
+    family = build_family(snapshot, *await compare_family(manager, snapshot)) if view.needs_family else {}
     receipt = await build_receipt_view(manager, snapshot) if view.needs_receipt else {}
     return build_source(snapshot, runs, family=family, receipt=receipt, **part)
 
@@ -73,7 +73,7 @@ class Comparisons(NamedTuple):
 
 
 async def compare_family(manager: DebateManager, snapshot: DebateSnapshot) -> Comparisons:
-    """Comparisons with a debate's parent, its forks and its parent's other forks, each newest first."""
+    """Comparisons with a debate's parent, then with its forks and its parent's other forks, newest first."""
     runs = await manager.find_runs()
     this = build_source(snapshot, runs)
     every = list_close_relatives(snapshot, await manager.store.find_family(snapshot))
@@ -84,12 +84,11 @@ async def compare_family(manager: DebateManager, snapshot: DebateSnapshot) -> Co
 
 
 def list_close_relatives(snapshot: DebateSnapshot, family: Sequence[Relative]) -> list[str]:
-    """The ids of a debate's parent, its forks and its parent's other forks."""
+    """The ids of a debate's parent, then of its forks and its parent's other forks, in the order of the family."""
     parent = snapshot.debate.setup.forked_from
-    ids = [parent] if parent else []
-    for origin in filter(None, (snapshot.id, parent)):
-        ids += [member.stream for member in family if member.parent == origin]
-    return [debate_id for debate_id in dict.fromkeys(ids) if debate_id != snapshot.id]
+    origins = {snapshot.id, parent} - {""}
+    ids = [parent, *(member.stream for member in family if member.parent in origins)]
+    return [debate_id for debate_id in dict.fromkeys(ids) if debate_id not in ("", snapshot.id)]
 
 
 class Family(NamedTuple):

@@ -97,6 +97,30 @@ async def test_relatives_beyond_the_limit_are_told_of(database: str | Path) -> N
         assert view["note"].startswith(f"Not in this database, or not readable: {parent.id}. 3 more")
 
 
+async def test_of_forks_and_siblings_the_newest_are_compared_and_the_others_are_found(
+    database: str | Path,
+) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        parent = await run_debate(manager)
+        older = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
+        this = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
+        forks = [(await manager.fork(this.id, 1, ChangesInput(), actor="test")).id for _ in range(20)]
+        newest = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
+
+        view = (await load_view_source(manager, this.id, VIEWS["family"])).family
+        compared = [pair["other"]["debate_id"] for pair in view["relatives"]]
+        assert compared == [parent.id, newest.id, *forks[:1:-1]]
+        assert view["left_out"] == 3
+        assert view["note"] == (
+            f"3 more relatives are not compared here: the oldest. A search of the list for {this.id} finds its "
+            f"forks, and one for {parent.id} the other forks of its parent."
+        )
+        found = {
+            listed.stream for name in (this.id, parent.id) for listed in await manager.find(name, limit=99)
+        }
+        assert found >= {older.id, *forks}
+
+
 async def test_forks_without_their_parent_are_a_family_where_they_are_imported(
     database: str, tmp_path: Path
 ) -> None:

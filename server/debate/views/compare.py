@@ -75,7 +75,7 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
 
 
 def build_family(
-    debate_id: str, relatives: list[dict[str, Any]], unavailable: list[str], left_out: int
+    debate: StoredDebate, relatives: list[dict[str, Any]], unavailable: list[str], left_out: int
 ) -> dict[str, Any]:
     """A debate beside its relatives, without itself, which each comparison would repeat.
 
@@ -83,20 +83,24 @@ def build_family(
     """
     others = [{name: part for name, part in pair.items() if name != "one"} for pair in relatives]
     return {
-        "debate_id": debate_id,
-        "note": describe_left_out(debate_id, unavailable, left_out),
+        "debate_id": debate.id,
+        "note": describe_left_out(debate.id, debate.debate.setup.forked_from, unavailable, left_out),
         "left_out": left_out,
         "unavailable": unavailable,
         "relatives": others,
     }
 
 
-def describe_left_out(debate_id: str, unavailable: list[str], left_out: int) -> str:
-    """Which relatives are missing in the comparisons of a debate, and how to find them; "" where none is."""
+def describe_left_out(debate_id: str, parent: str, unavailable: list[str], left_out: int) -> str:
+    """Which relatives are missing in the comparisons of a debate, and how to find them; "" where none is.
+
+    `parent`: the id of the debate that it is a fork of, if it is one.
+    """
     lost = f"Not in this database, or not readable: {', '.join(unavailable)}." if unavailable else ""
     verb = "is" if left_out == 1 else "are"
-    found = f"A search of the list for {debate_id} finds forks of it."
-    more = f"{format_count(left_out, 'more relative')} {verb} not compared here, forked longer ago. {found}"
+    found = f"A search of the list for {debate_id} finds its forks"
+    found += f", and one for {parent} the other forks of its parent." if parent else "."
+    more = f"{format_count(left_out, 'more relative')} {verb} not compared here: the oldest. {found}"
     return " ".join(filter(None, (lost, more if left_out else "")))
 
 
