@@ -139,7 +139,7 @@ async def test_a_debate_that_was_taken_back_or_deleted_is_recalled_no_more(tmp_p
         first, second = [await run_debate(manager, question=BILLING) for _ in range(2)]
         assert {*await recall_ids(manager)} == {first.id, second.id}
 
-        tags = InterventionRequest(text="retracted")
+        tags = InterventionRequest(text="Retracted")
         await manager.intervene(first.id, "tag", tags, actor="test")
         assert await recall_ids(manager) == [second.id]
         await delete_debate(manager, second.id, actor="test")
@@ -162,6 +162,22 @@ async def test_only_dry_runs_recall_dry_runs(tmp_path: Path) -> None:
         assert await recall_ids(manager) == []
         [found] = await recall(manager.store, RELATED, limit=5, with_dry_runs=True)
         assert (found.recalled.debate_id, found.is_dry_run) == (ended.id, True)
+
+
+@pytest.mark.parametrize("fork_is_settled", [False, True])
+async def test_of_a_family_the_debate_that_is_settled_is_recalled(
+    tmp_path: Path, fork_is_settled: bool
+) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel(judge_b)) as manager:
+        parent = await run_debate(manager, question=BILLING, debaters=["Ada: rewrite it", "Ben: keep it"])
+        changes = ChangesInput(run=True, seed=7)
+        forks = [await manager.fork(parent.id, 0, changes, actor="test") for _ in range(2)]
+        ended = [parent, *[await manager.follow(fork.id, wait=20) for fork in forks]]
+        settled = ended[1 if fork_is_settled else 0]
+        await manager.intervene(settled.id, "outcome", InterventionRequest(to="Ada"), actor="test")
+        [found] = await recall(manager.store, RELATED, limit=5)
+        assert found.recalled.debate_id == settled.id
+        assert found.recalled.settled.startswith("The finding turned out wrong.")
 
 
 async def test_what_turned_out_wrong_is_recalled_as_such(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
             )
     if found is None:
         found = [one.listing for one in similar if one.share >= MIN_SHARE]
-    return Ranking(found, usage if usage and usage.attempts else None)
+    return Ranking(prefer_settled(found), usage if usage and usage.attempts else None)
 
 
 async def find_newest(store: "DebateStore", is_wanted: IsWanted) -> dict[str, StreamListing]:
@@ -194,9 +194,19 @@ async def find_newest(store: "DebateStore", is_wanted: IsWanted) -> dict[str, St
 def find_family(listing: StreamListing) -> str:
     """What stands for the debates of which one is recalled: a debate with its forks, or an imported one alone.
 
+    Those whose outcome is known stand apart: `prefer_settled` takes them instead of the others of their family.
     Whose fork a file is, only the file says: it must not take the place of a debate that it has nothing to do with.
     """
-    return f"imported {listing.stream}" if listing.details.get("imported") else name_family(listing)
+    if listing.details.get("imported"):
+        return f"imported {listing.stream}"
+    return f"settled {name_family(listing)}" if listing.details.get("settled") else name_family(listing)
+
+
+def prefer_settled(listings: Iterable[StreamListing]) -> list[StreamListing]:
+    """Without those of a family in which another one says what turned out right since."""
+    listings = list(listings)
+    families = {find_family(listed) for listed in listings}
+    return [listed for listed in listings if f"settled {find_family(listed)}" not in families]
 
 
 async def rank_by_meaning(
@@ -233,9 +243,13 @@ def choose_close(vector: Sequence[float], others: Vectors) -> list[int] | None:
 def may_be_recalled(listing: StreamListing, *, with_dry_runs: bool) -> bool:
     """Whether it is no mirror, was not taken back and, unless asked for, is no dry run."""
     details = listing.details
-    if details.get("mirror_of") or RETRACTED in details.get("tags", ()):
+    if details.get("mirror_of") or is_retracted(details.get("tags", ())):
         return False
     return with_dry_runs or not has_made_up(details.get("models", ()))
+
+
+def is_retracted(tags: Iterable[str]) -> bool:
+    return any(tag.casefold() == RETRACTED for tag in tags)
 
 
 async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit: int) -> list[Related]:
@@ -314,7 +328,7 @@ async def withdraw_gone(snapshot: "DebateSnapshot", store: "DebateStore") -> "De
             except DebateDeletedError:
                 snapshot = await record_withdrawal(snapshot, store, one.debate_id, "deleted")
             else:
-                if RETRACTED in recalled.debate.tags:
+                if is_retracted(recalled.debate.tags):
                     snapshot = await record_withdrawal(snapshot, store, one.debate_id, "retracted")
     return snapshot
 

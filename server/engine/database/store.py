@@ -26,7 +26,7 @@ from server.engine.database.errors import (
     translate_storage_errors,
 )
 from server.engine.database.ledger import add_ledger
-from server.engine.database.memory import RETRACTED, Embed, add_memory, withdraw, withdraw_gone
+from server.engine.database.memory import Embed, add_memory, is_retracted, withdraw, withdraw_gone
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import Asked, TwinError, build_opening_key
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
@@ -323,7 +323,7 @@ class DebateStore:
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
-        if any(isinstance(event, Tagged) and RETRACTED in event.tags for event in events):
+        if any(isinstance(event, Tagged) and is_retracted(event.tags) for event in events):
             await withdraw(self, reached.id, "retracted")
         unsaved = [Recorded(0, at, actor, "", event) for event in events]
         days = add_spending(reached.days, unsaved, reached.debate)

@@ -57,6 +57,7 @@ def build_stream_summary(
             "forked_from": debate.setup.forked_from,
             "mirror_of": debate.setup.mirror_of,
             "imported": entries[0].restored,
+            "settled": debate.outcome is not None,
             "recalled": list(debate.setup.memory.ids) if debate.setup.memory else [],
             "runs_by_itself": is_unattended(debate) and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
