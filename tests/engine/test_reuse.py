@@ -227,15 +227,17 @@ async def test_voices_are_those_of_new_votes_and_the_ledger_learns_nothing_from_
 ) -> None:
     models = {name: ScriptedModel(judge, name=name) for name in ("a/one", "b/two")}
     judges = {"models": ["a/one", "b/two"]}
-    voices, judged = [], []
+    voices, judged, told = [], [], []
     async with open_engine(tmp_path / "db", models, default="a/one") as manager:
         for _ in range(2):
             held = await hold(manager, judges=judges)
             voices.append(build_verdict(held.debate).panel.voices)
             outcome = InterventionRequest(to="Opponent")
-            held, _ = await manager.intervene(held.id, "outcome", outcome, actor="test")
+            held, effect = await manager.intervene(held.id, "outcome", outcome, actor="test")
+            told.append("the ledger learns nothing from it" in effect)
             judged.append({judgment.judge for judgment in list_debate_judgments(held.debate)})
     assert judged == [{"a/one", "b/two"}, set()]
+    assert told == [False, True]
     assert voices[0] == voices[1] > 1
 
 

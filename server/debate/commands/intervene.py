@@ -300,7 +300,10 @@ def record_outcome(debate: Debate, request: InterventionRequest) -> Change:
     if before and (before.truth, before.reason) == (truth, reason):
         return [], "That outcome is recorded already."
     recorded = "It replaces the one recorded before" if before else "It is recorded"
-    effect = f"{recorded}; what the ledger learns from it counts in debates that begin from now on."
+    learnt = "what the ledger learns from it counts in debates that begin from now on"
+    if any(turn.usage.reused_from for turn in debate.turns):
+        learnt = "the ledger learns nothing from it, since turns are those of another debate"
+    effect = f"{recorded}; {learnt}."
     return [interventions.OutcomeRecorded(truth=truth)], effect
 
 
