@@ -30,7 +30,8 @@ class Cache(Protocol):
     async def keep_cached(self, kind: str, bodies: Sequence[CachedBody], *, max_bytes: int) -> None:
         """Keep these, whole or not at all, and drop what was not used for longest until no more bytes are kept.
 
-        What is kept under a key already is replaced. What belongs to a stream that is gone is not kept.
+        What is kept under a key already is replaced. What belongs to a stream that is gone is not kept, and nothing
+        where others are writing here for longer than a moment.
         """
 
     async def measure_cache(self) -> list[CacheSum]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import anyio
+
 from storage.contract.cache import CachedBody, CacheSum
 from storage.postgres.connections.pool import Database, Session
 
@@ -19,8 +21,15 @@ create index cached_by_stream on cached (stream) where stream <> '';
 LOCK_CACHE = "select pg_advisory_xact_lock(20261123)"
 """One writer after the other: two would see the same room, and could wait for each other's rows."""
 
-LOCK_STREAMS = "select name from stream where name = any($1::text[]) order by name for key share"
-"""Whoever deletes one of them waits, or has deleted it."""
+TRY_LOCK_CACHE = "select pg_try_advisory_xact_lock(20261123)"
+
+TRY_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08)
+"""Between attempts to keep something while others write. A connection is held for none of them."""
+
+LOCK_STREAMS = """
+select name from stream where name = any($1::text[]) order by name for key share skip locked
+"""
+"""Whoever deletes one of them waits, is deleting it, or has deleted it."""
 
 # Rows that others are writing are left as they are: what reads waits for nobody.
 MARK_USED = """
@@ -59,19 +68,25 @@ class PostgresCache:
         return found
 
     async def keep_cached(self, kind: str, bodies: Sequence[CachedBody], *, max_bytes: int) -> None:
-        async def keep(session: Session) -> None:
+        async def keep(session: Session) -> bool:
+            [(is_free,)] = await session.fetch(TRY_LOCK_CACHE)
+            if not is_free:
+                return False
             known = {""}
             if named := {one.stream for one in bodies} - known:
                 known |= {name for (name,) in await session.fetch(LOCK_STREAMS, [*named])}
-            await session.fetch(LOCK_CACHE)
             rows = [one for one in bodies if one.stream in known]
             keys, streams = [one.key for one in rows], [one.stream for one in rows]
             await session.fetch(KEEP_CACHED, kind, keys, streams, [one.body for one in rows])
             [(size,)] = await session.fetch(SUM_CACHED)
             if size > max_bytes:
                 await session.fetch(DROP_UNUSED, max_bytes)
+            return True
 
-        await self._db.transact(keep)
+        for seconds in (*TRY_SECONDS, 0):
+            if await self._db.transact(keep):
+                return
+            await anyio.sleep(seconds)
 
     async def measure_cache(self) -> list[CacheSum]:
         return [CacheSum(*row) for row in await self._db.fetch(SUM_BY_KIND)]

@@ -1,0 +1,82 @@
+"""What is kept in PostgreSQL to spare work holds up nobody."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from storage.contract.cache import CachedBody
+from storage.postgres import PostgresJournal
+from storage.postgres.cache import LOCK_CACHE
+from storage.postgres.connections.pool import MAX_CONNECTIONS, Session
+from tests.contract.journal_helpers import TIMEOUT, append_entries, open_postgres_journal
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22", "N14")]
+
+A_MOMENT = 2  # seconds, on a busy machine; whoever hangs is cut after 5
+MUCH = 1_000_000
+
+
+@asynccontextmanager
+async def hold(journal: PostgresJournal, lock: str) -> AsyncIterator[None]:
+    """Hang in a transaction that holds a lock."""
+    is_held, may_end = asyncio.Event(), asyncio.Event()
+
+    async def hang(session: Session) -> None:
+        await session.fetch(lock)
+        is_held.set()
+        await may_end.wait()
+
+    hanging = asyncio.create_task(journal._db.transact(hang))
+    await is_held.wait()
+    try:
+        yield
+    finally:
+        may_end.set()
+        await asyncio.wait([hanging])
+
+
+async def test_who_hangs_while_writing_there_holds_up_nobody(postgres_database: str) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as journal,
+        open_postgres_journal(postgres_database) as other,
+    ):
+        await append_entries(journal, "s", 0, {})
+        many = [[CachedBody(f"{number}", b"x", "s")] for number in range(3 * MAX_CONNECTIONS)]
+        async with hold(other, LOCK_CACHE), asyncio.timeout(A_MOMENT):
+            keeping = asyncio.gather(*(journal.keep_cached("answer", one, max_bytes=MUCH) for one in many))
+            await append_entries(journal, "s", 1, {})
+            await keeping
+        assert await journal.measure_cache() == []
+        await journal.keep_cached("answer", many[0], max_bytes=MUCH)
+        assert set(await journal.find_cached(["0"])) == {"0"}
+
+
+async def test_what_is_of_a_stream_that_is_being_deleted_is_not_kept_and_waits_for_nothing(
+    postgres_database: str,
+) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as journal,
+        open_postgres_journal(postgres_database) as other,
+    ):
+        for stream in ("s", "t"):
+            await append_entries(journal, stream, 0, {})
+        given = [CachedBody(stream, b"x", stream) for stream in ("s", "t")]
+        async with hold(other, "select 1 from stream where name = 's' for update"), asyncio.timeout(A_MOMENT):
+            await journal.keep_cached("answer", given, max_bytes=MUCH)
+        assert set(await journal.find_cached(["s", "t"])) == {"t"}
+
+
+async def test_two_who_write_there_at_once_both_do(postgres_database: str) -> None:
+    async with (
+        open_postgres_journal(postgres_database) as journal,
+        open_postgres_journal(postgres_database) as other,
+        asyncio.timeout(TIMEOUT),
+    ):
+        for number in range(10):
+            await asyncio.gather(
+                journal.keep_cached("answer", [CachedBody(f"a{number}", b"x")], max_bytes=MUCH),
+                other.keep_cached("answer", [CachedBody(f"b{number}", b"x")], max_bytes=MUCH),
+            )
+        assert [one.number for one in await journal.measure_cache()] == [20]
