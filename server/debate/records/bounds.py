@@ -120,6 +120,8 @@ def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
     """Check a fact and its parts. `most_attempts`: requests that an answer may have taken."""
     is_measuring = isinstance(fact, events.SlotFact) and fact.seat == config.METER
     most_attempts = MAX_EMBEDDING_ATTEMPTS if is_measuring or isinstance(fact, Memory) else most_attempts
+    if isinstance(fact, events.Judged | events.Balloted | events.RoundClosed):
+        require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     lengths = find_text_lengths(type(fact))
     for name, value in fact:
         for part in value if isinstance(value, tuple) else (value,):
@@ -129,11 +131,11 @@ def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
                 check_fact(part, most_attempts)
     if isinstance(fact, Usage):
         check_usage(fact, most_attempts)
-    if isinstance(fact, events.Judged | events.Balloted | events.RoundClosed):
-        require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     if isinstance(fact, events.Failed):
         fewest, most = (1, 1) if fact.usage else (0, most_attempts)  # usage counts its own
         require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most}")
+    if isinstance(fact, escalation.Spent):
+        require(fact.reused_turns <= MAX_ENTRIES, "spent.reused_turns: no debate has so many")
     if isinstance(fact, config.Price):
         check_price(fact)
 
@@ -163,6 +165,8 @@ def check_usage(usage: Usage, most_attempts: int) -> None:
     fewest = 0 if is_kept else 1
     require(fewest <= usage.attempts <= most_attempts, f"usage.attempts: from {fewest} to {most_attempts}")
     require(bool(usage.reused_from) or not usage.reused_tokens, "usage.reused_tokens: it was not reused")
+    is_free = is_kept and not usage.cached_tokens + usage.attempts
+    require(is_free or not usage.reused_from, "usage.reused_from: nobody was asked, and it cost something")
     is_part = not usage.sent_tokens or usage.sent_tokens > usage.input_tokens
     require(is_part, "usage.sent_tokens: there were more than were read")
     cost = Decimal(usage.cost_usd or 0)

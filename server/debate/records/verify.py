@@ -162,6 +162,8 @@ class Verification:
         match event:
             case SlotFact():
                 check_contents(self.debate, event)
+                usage = None if isinstance(event, HandoffFailed) else event.usage
+                self.check_reuse(bool(usage and usage.reused_from))
                 if not is_inherited:
                     check_asked(self.debate, event, self.calls.get(event.seen, {}))
             case MirrorOpened() | MirrorHeld() | MirrorSkipped():
@@ -181,6 +183,10 @@ class Verification:
             case _:
                 pass
 
+    def check_reuse(self, is_reused: bool) -> None:
+        """Check that answers of other debates are used again only where that was asked for; mirrors do as it does."""
+        require(not is_reused or self.debate.setup.cache == "reuse", "it uses no answers of other debates")
+
     def check_mirror(self, event: MirrorOpened | MirrorHeld | MirrorSkipped) -> None:
         """Check that a mirror was to be opened or held here. What its judges found stands in its own record."""
         steps = (find_escalation(self.debate, elapsed) for elapsed in self.find_elapsed_times())
@@ -189,6 +195,7 @@ class Verification:
             is_due = Mirror(event.because) in wanted
         else:
             is_due = any(step.debate_id for step in wanted)
+            self.check_reuse(event.spent.reused_turns > 0)
         require(is_due, "no mirror is wanted here")
 
     def is_inherited(self, event: Event) -> bool:

@@ -55,6 +55,51 @@ def test_an_answer_that_decides_is_not_of_another_debate(name: str, kind: str) -
     )
 
 
+REUSED = {"attempts": 0, "cost_usd": "0", "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
+
+
+@pytest.mark.parametrize(
+    ("cache", "change", "told"),
+    [
+        ("off", {}, "it uses no answers of other debates"),
+        ("reuse", {"attempts": 1}, "nobody was asked, and it cost something"),
+        ("reuse", {"cached_tokens": 1}, "nobody was asked, and it cost something"),
+        ("reuse", {"output_tokens": 1, "attempts": 1}, "nobody was asked, and it cost something"),
+        ("reuse", {"cost_usd": "0.1", "attempts": 1}, "nobody was asked, and it cost something"),
+    ],
+)
+def test_an_answer_of_another_debate_is_asked_for_and_free(
+    cache: str, change: dict[str, Any], told: str
+) -> None:
+    bodies = record(format="verdict", max_rounds=1, options={"cache": "reuse"})
+    usage = next(body["usage"] for body in bodies if body["kind"] == "spoke")
+    usage.update(REUSED, reused_from="k3x9w2m4p7qr#17", reused_tokens=9)
+    assert verify_bodies(bodies).turns[0].usage.reused_tokens == 9
+
+    bodies[0]["cache"] = cache
+    assert told in refusal(lambda _: usage.update(change), bodies)
+
+
+@pytest.mark.parametrize(
+    ("cache", "turns", "told"),
+    [
+        ("off", 1, "it uses no answers of other debates"),
+        ("reuse", 20_001, "spent.reused_turns: no debate has so many"),
+    ],
+)
+def test_a_mirror_reuses_turns_as_its_debate_does(cache: str, turns: int, told: str) -> None:
+    bodies = next(
+        found for found in play_records().values() if any(b["kind"] == "mirror_held" for b in found)
+    )
+    held = next(body for body in bodies if body["kind"] == "mirror_held")
+    bodies[0]["cache"] = "reuse"
+    held["spent"]["reused_turns"] = 2
+    assert verify_bodies(bodies).mirror
+
+    bodies[0]["cache"] = cache
+    assert told in refusal(lambda _: held["spent"].update(reused_turns=turns), bodies)
+
+
 @pytest.mark.parametrize("named", ["q7q7q7q7q7q7", "k3x9w2m4p7qr"])
 def test_a_debate_leaves_out_only_what_it_recalls_and_only_once(named: str) -> None:
     bodies = play_records()["recalled"]
