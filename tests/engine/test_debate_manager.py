@@ -238,7 +238,12 @@ async def test_the_text_of_replies_is_streamed_while_somebody_subscribes(databas
         unsubscribe()
         await running.step(snapshot.id, wait=5)
 
-    assert sorted(chunks) == [(s, c) for s in ("Opponent", "Proponent") for c in (" it.", "Ship")]
+    for seat in (
+        "Opponent",
+        "Proponent",
+    ):  # what might begin a secret is held back, so that pieces may be others
+        pieces = [chunk for name, chunk in chunks if name == seat]
+        assert ("".join(pieces), len(pieces)) == ("Ship it.", 2)
 
 
 @pytest.mark.requirement("N7")
