@@ -1,11 +1,11 @@
 """How streams with words in common are ranked: for every database the same. Pure."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from storage.contract.similarity import IsWanted, NameFamily, SimilarStream
+from storage.contract.similarity import FindGroup, SimilarStream
 from storage.summaries import parse_listing
 
 if TYPE_CHECKING:
@@ -77,14 +77,13 @@ class SharedWords(NamedTuple):
         self,
         read: ReadListings,
         tokenizer: "Tokenizer",
-        is_wanted: IsWanted,
-        name_family: NameFamily,
+        find_group: FindGroup,
         *,
         min_share: float,
         limit: int,
     ) -> list[SimilarStream]:
-        """The most similar streams, of each family one. Titles are read until no other can be among them."""
-        bounds, best = self.list_bounds(min_share), dict[str, SimilarStream]()
+        """The most similar streams, of each group one. Titles are read until no other can be among them."""
+        bounds, best = self.list_bounds(min_share), dict[Hashable, SimilarStream]()
         for start in range(0, len(bounds), TITLES_AT_ONCE):
             page = bounds[start : start + TITLES_AT_ONCE]
             ranked = sorted(best.values(), key=order)
@@ -92,9 +91,10 @@ class SharedWords(NamedTuple):
                 break
             for listed in map(parse_listing, await read([number for _, number in page])):
                 share = self.measure(listed.number, tokenizer.split_compared(listed.title))
-                if share >= min_share and is_wanted(listed):
-                    one, family = SimilarStream(listed, share), name_family(listed)
-                    best[family] = min(one, best.get(family, one), key=order)
+                group = find_group(listed)
+                if share >= min_share and group is not None:
+                    one = SimilarStream(listed, share)
+                    best[group] = min(one, best.get(group, one), key=order)
         return sorted(best.values(), key=order)[:limit]
 
     def measure(self, number: int, title: Collection[str]) -> float:

@@ -132,6 +132,13 @@ def test_a_file_is_under_400_lines_and_a_function_under_50(path: Path) -> None:
     assert not long
 
 
+def test_a_file_beside_the_product_is_under_400_lines_too() -> None:
+    folders = (ROOT / name for name in ("benchmarks", "docs", "examples", "packaging", "tests"))
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    ours = [path for path in paths if {"environments", "node_modules"}.isdisjoint(path.parts)]
+    assert [path for path in ours if len(path.read_text(encoding="utf-8").splitlines()) > 400] == []
+
+
 def loaded(program: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

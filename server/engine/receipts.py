@@ -46,8 +46,7 @@ class Receipt:
 
 async def find_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Receipt:
     """The receipt of a debate as it is kept, made now if there is none. Raises StorageUnavailableError."""
-    text = await manager.store.find_text(snapshot.id, RECEIPT)
-    return read_receipt(text, snapshot) if text else await make_receipt(manager, snapshot)
+    return (await find_receipts(manager, [snapshot]))[snapshot.id]
 
 
 async def find_receipts(manager: DebateManager, snapshots: Sequence[DebateSnapshot]) -> dict[str, Receipt]:

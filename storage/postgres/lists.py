@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.contract.similarity import IsWanted, NameFamily, SimilarStream, name_family
+from storage.contract.similarity import FindGroup, SimilarStream, find_family
 from storage.contract.streams import Relative, StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.connections.pool import Database
@@ -117,8 +117,7 @@ class PostgresLists:
         owner: str | None = None,
         limit: int = 20,
         min_share: float = 0,
-        is_wanted: IsWanted = lambda _: True,
-        name_family: NameFamily = name_family,
+        find_group: FindGroup = find_family,
     ) -> list[SimilarStream]:
         words = self._tokenizer.split_compared(text)
         if not words:
@@ -132,8 +131,7 @@ class PostgresLists:
         return await shared.rank(
             lambda numbers: self._db.fetch(*narrow(owner, SELECT_NUMBERED, numbers)),
             self._tokenizer,
-            is_wanted,
-            name_family,
+            find_group,
             min_share=min_share,
             limit=limit,
         )

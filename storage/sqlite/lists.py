@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from storage.chain import parse_owners
-from storage.contract.similarity import IsWanted, NameFamily, SimilarStream, name_family
+from storage.contract.similarity import FindGroup, SimilarStream, find_family
 from storage.contract.streams import Relative, StreamListing
 from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_SHARING, SharedWords
 from storage.sqlite.connections.database import Database
@@ -125,8 +125,7 @@ class SqliteLists:
         owner: str | None = None,
         limit: int = 20,
         min_share: float = 0,
-        is_wanted: IsWanted = lambda _: True,
-        name_family: NameFamily = name_family,
+        find_group: FindGroup = find_family,
     ) -> list[SimilarStream]:
         words, reader = self._tokenizer.split_compared(text), self._db.reader
         if not words:
@@ -142,8 +141,7 @@ class SqliteLists:
         return await shared.rank(
             lambda numbers: reader.fetch_all(*narrow(owner, SELECT_NUMBERED, json.dumps(numbers))),
             self._tokenizer,
-            is_wanted,
-            name_family,
+            find_group,
             min_share=min_share,
             limit=limit,
         )

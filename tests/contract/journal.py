@@ -16,10 +16,11 @@ from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_families import FamilyContract
 from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
-from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract, SimilarityContract
+from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
 from tests.contract.journal_owners import OwnerContract
 from tests.contract.journal_restore import SUMMARY, RestoreContract, build_entries
 from tests.contract.journal_seals import SealContract
+from tests.contract.journal_similarity import SimilarityContract
 from tests.contract.journal_spending import SpendingContract, UpkeepContract
 from tests.contract.journal_words import WordContract
 

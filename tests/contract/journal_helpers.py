@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from storage.addresses import is_address
 from storage.contract.journal import Journal
 from storage.contract.streams import Entry, StreamListing, StreamSummary
@@ -16,6 +18,13 @@ from storage.sqlite.migrations import MIGRATIONS
 AT = "2026-03-01T10:00:00.000Z"
 LATER = "2026-03-01T10:05:00.000Z"
 TIMEOUT = 5
+
+READ_ONLY_FUZZ_SETTINGS = settings(
+    deadline=None,
+    max_examples=60,
+    # Examples may share a journal when they only read, and a contract is inherited by more than one class.
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
 
 
 @asynccontextmanager

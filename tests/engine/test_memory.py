@@ -13,7 +13,7 @@ from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
 from storage.contract.journal import Journal
-from tests.contract.journal_lists import conclude
+from tests.contract.journal_similarity import conclude
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.simulation import render_finding
 

@@ -19,8 +19,8 @@ from server.engine.database.memory import (
     FAR_APART,
     NEWEST,
     choose_close,
+    find_group,
     find_newest,
-    may_be_recalled,
     recall,
 )
 from server.engine.database.store import DebateStore
@@ -30,7 +30,7 @@ from server.models.fakes.embeddings import ScriptedEmbedder
 from server.models.fakes.scripted import ScriptedModel
 from storage.contract.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
-from tests.contract.journal_lists import conclude
+from tests.contract.journal_similarity import conclude
 from tests.engine.test_memory import plant_hidden
 from tests.support.engines import open_engine, run_debate
 
@@ -134,8 +134,8 @@ async def test_no_more_than_the_newest_are_compared(tmp_path: Path) -> None:
         for n in range(2 * NEWEST - 2):
             await conclude(journal, f"s{n}", PARTY)
         await conclude(journal, "last", PARTY, details={"mirror_of": "another"})
-        found = await find_newest(manager.store, partial(may_be_recalled, with_dry_runs=False))
-        assert [*found] == [f"s{n}" for n in reversed(range(NEWEST - 2, 2 * NEWEST - 2))]
+        found = await find_newest(manager.store, partial(find_group, with_dry_runs=False))
+        assert [one.stream for one in found] == [f"s{n}" for n in reversed(range(NEWEST - 2, 2 * NEWEST - 2))]
 
 
 async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) -> None:

@@ -13,10 +13,7 @@ Build = Callable[[int, int], RenderableType]
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 WRAP_OFF, WRAP_ON = "\x1b[?7l", "\x1b[?7h"
 BEGIN_UPDATE, END_UPDATE = "\x1b[?2026h", "\x1b[?2026l"  # terminals that know it show the whole at once
-MARK_PASTES, LEAVE_PASTES = (
-    "\x1b[?2004h",
-    "\x1b[?2004l",
-)  # whether the terminal says what of its input was pasted
+MARK_PASTES, LEAVE_PASTES = "\x1b[?2004h", "\x1b[?2004l"  # whether the terminal says what was pasted
 RESTORE = f"{WRAP_ON}{SHOW_CURSOR}{LEAVE_PASTES}"
 
 

@@ -124,12 +124,11 @@ def list_debate_judgments(debate: Debate) -> list[Judgment]:
     """What its judges, those of its mirror, and its debaters in blind ballots said of a debate with an outcome.
 
     [] where none was recorded, or turns were reused from another debate, whose talk would count again; nothing of the
-    mirror where its turns were. A model that
-    holds several seats counts once in each debate, by the first of them, and as a judge where it judged: its votes
-    repeat each other. Judgments of seats that several models answered for, and of models that say nothing of a model,
-    are left out.
+    mirror where its turns were. A model that holds several seats counts once in each debate, by the first of them, and
+    as a judge where it judged: its votes repeat each other. Judgments of seats that several models answered for, and
+    of models that say nothing of a model, are left out.
     """
-    if debate.outcome is None or any(turn.usage.reused_from for turn in debate.turns):
+    if debate.outcome is None or debate.reused_turn_count:
         return []
     found = list_panel_judgments(debate) if verdict_source(debate.setup) == "judges" else {}
     for ballot in list_own_blind_ballots(debate):

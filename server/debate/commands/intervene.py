@@ -301,7 +301,7 @@ def record_outcome(debate: Debate, request: InterventionRequest) -> Change:
         return [], "That outcome is recorded already."
     recorded = "It replaces the one recorded before" if before else "It is recorded"
     learnt = "what the ledger learns from it counts in debates that begin from now on"
-    if any(turn.usage.reused_from for turn in debate.turns):
+    if debate.reused_turn_count:
         learnt = "the ledger learns nothing from it, since turns are those of another debate"
     effect = f"{recorded}; {learnt}."
     return [interventions.OutcomeRecorded(truth=truth)], effect

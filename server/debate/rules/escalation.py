@@ -217,7 +217,7 @@ def build_spent(mirror: Debate) -> Spent:
         input_tokens=used.input_tokens,
         output_tokens=used.output_tokens,
         cost_usd=cost,
-        reused_turns=sum(bool(turn.usage.reused_from) for turn in mirror.turns),
+        reused_turns=mirror.reused_turn_count,
     )
 
 

@@ -321,6 +321,11 @@ class Debate:
         own = (self.setup.usage, *(fact.usage for fact in paid if self.is_own(fact)))
         return tuple(usage for usage in own if usage is not None)
 
+    @property
+    def reused_turn_count(self) -> int:
+        """Turns that are answers of other debates to the same request."""
+        return sum(bool(turn.usage.reused_from) for turn in self.turns)
+
     def is_own(self, fact: events.SlotFact) -> bool:
         """Whether a call was made in this debate, and is not inherited with the rounds of a fork."""
         taken_over = self.setup.forked_at_round

@@ -9,8 +9,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anyio import to_thread
 
@@ -30,7 +29,7 @@ from server.engine.database.errors import (
     StorageUnavailableError,
     translate_storage_errors,
 )
-from storage.contract.similarity import IsWanted, name_family
+from storage.contract.similarity import find_family
 from storage.contract.streams import StreamListing
 
 if TYPE_CHECKING:
@@ -116,6 +115,13 @@ class Ranking(NamedTuple):
     usage: Usage | None = None
 
 
+class Group(NamedTuple):
+    """Debates of which one is recalled. `root`: the one that all go back to."""
+
+    kind: Literal["open", "settled", "imported"]
+    root: str
+
+
 class Related(NamedTuple):
     """An earlier debate on a related question. Only dry runs recall dry runs."""
 
@@ -144,8 +150,8 @@ async def recall(
 ) -> list[Related]:
     """What at most so many debates of the store's owner concluded on related questions, most similar first.
 
-    Left out are debates without a verdict, mirrors, all of a family of forks but the one that is most similar, those
-    that were taken back and, unless asked for, dry runs. Raises StorageUnavailableError.
+    Left out are debates without a verdict, mirrors, all but one of a family of forks (`find_group`), those that were
+    taken back and, unless asked for, dry runs. Raises StorageUnavailableError.
     """
     ranking = await rank(store, question, with_dry_runs=with_dry_runs)
     return await choose(store, ranking.listings, limit)
@@ -153,7 +159,7 @@ async def recall(
 
 async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> Ranking:
     """The debates that may be recalled, by their meaning or, where that cannot be told, by their words."""
-    is_wanted = partial(may_be_recalled, with_dry_runs=with_dry_runs)
+    grouping = partial(find_group, with_dry_runs=with_dry_runs)
     with translate_storage_errors():
         similar = await store.journal.find_similar(
             question,
@@ -161,14 +167,13 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
             owner=store.owner,
             limit=CANDIDATES,
             min_share=PROPOSED_SHARE if store.embed else MIN_SHARE,
-            is_wanted=is_wanted,
-            name_family=find_family,
+            find_group=grouping,
         )
     found: list[StreamListing] | None = None
     usage: Usage | None = None
     if store.embed:
-        listings = await find_newest(store, is_wanted)
-        listings = {find_family(one.listing): one.listing for one in similar} | listings
+        candidates = [*(one.listing for one in similar), *await find_newest(store, grouping)]
+        listings = {grouping(one): one for one in candidates}
         if listings:
             found, usage = await rank_by_meaning(
                 store.embed, question, [*listings.values()], store.owner or ""
@@ -178,35 +183,43 @@ async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> R
     return Ranking(prefer_settled(found), usage if usage and usage.attempts else None)
 
 
-async def find_newest(store: "DebateStore", is_wanted: IsWanted) -> dict[str, StreamListing]:
-    """The newest debates with a result, of each family one, by that family."""
-    found, looked_at, before = dict[str, StreamListing](), 0, 0
+async def find_newest(
+    store: "DebateStore", grouping: Callable[[StreamListing], Group | None]
+) -> list[StreamListing]:
+    """The newest debates with a result, of each group one."""
+    found, looked_at, before = dict[Group, StreamListing](), 0, 0
     while len(found) < NEWEST and looked_at < MAX_LOOKED_AT:
         page = await store.find(status="concluded", limit=NEWEST, before=before)
-        for listed in filter(is_wanted, page):
-            found.setdefault(find_family(listed), listed)
+        for listed in page:
+            if group := grouping(listed):
+                found.setdefault(group, listed)
         if len(page) < NEWEST:
             break
         looked_at, before = looked_at + len(page), page[-1].number
-    return dict(islice(found.items(), NEWEST))
+    return [*found.values()][:NEWEST]
 
 
-def find_family(listing: StreamListing) -> str:
-    """What stands for the debates of which one is recalled: a debate with its forks, or an imported one alone.
+def find_group(listing: StreamListing, *, with_dry_runs: bool) -> Group | None:
+    """The debates of which one is recalled; None for one that is not.
 
-    Those whose outcome is known stand apart: `prefer_settled` takes them instead of the others of their family.
-    Whose fork a file is, only the file says: it must not take the place of a debate that it has nothing to do with.
+    They are a debate with its forks; those whose outcome is known are a group of their own, which `prefer_settled`
+    takes before the others. An imported one is alone: whose fork a file is, only the file says, and it must not take
+    the place of a debate that it has nothing to do with.
     """
+    if not may_be_recalled(listing, with_dry_runs=with_dry_runs):
+        return None
     if listing.details.get("imported"):
-        return f"imported {listing.stream}"
-    return f"settled {name_family(listing)}" if listing.details.get("settled") else name_family(listing)
+        return Group("imported", listing.stream)
+    return Group("settled" if listing.details.get("settled") else "open", find_family(listing))
 
 
 def prefer_settled(listings: Iterable[StreamListing]) -> list[StreamListing]:
     """Without those of a family in which another one says what turned out right since."""
-    listings = list(listings)
-    families = {find_family(listed) for listed in listings}
-    return [listed for listed in listings if f"settled {find_family(listed)}" not in families]
+    grouped = [(listed, find_group(listed, with_dry_runs=True)) for listed in listings]
+    settled = {group.root for _, group in grouped if group and group.kind == "settled"}
+    return [
+        listed for listed, group in grouped if group and (group.kind != "open" or group.root not in settled)
+    ]
 
 
 async def rank_by_meaning(
