@@ -69,9 +69,12 @@ async def run(model: str) -> None:
     cases = read_cases()
     with TemporaryDirectory() as folder:
         async with open_engine(Path(folder) / "debates.db", embeddings=model) as manager:
-            for _, *planted in cases.matters:
-                for question in planted:
-                    await run_debate(manager, question=question, models=["scripted"])
+            planted = [question for _, *row in cases.matters for question in row]
+            for seed, question in enumerate(
+                planted
+            ):  # code words follow from it, and are words of the debate
+                options = {"seed": seed}
+                await run_debate(manager, question=question, models=["scripted"], options=options)
             columns = [
                 "by",
                 "recall at 5",
