@@ -70,10 +70,8 @@ async def run(model: str) -> None:
     with TemporaryDirectory() as folder:
         async with open_engine(Path(folder) / "debates.db", embeddings=model) as manager:
             planted = [question for _, *row in cases.matters for question in row]
-            for seed, question in enumerate(
-                planted
-            ):  # code words follow from it, and are words of the debate
-                options = {"seed": seed}
+            for seed, question in enumerate(planted):
+                options = {"seed": seed}  # code words follow from it, which are words of the debate
                 await run_debate(manager, question=question, models=["scripted"], options=options)
             columns = [
                 "by",
