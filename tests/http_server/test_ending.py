@@ -93,7 +93,7 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
             code, log = await anyio.to_thread.run_sync(first.end)
             took = time.monotonic() - told_at
     assert code == 128 + signal.SIGTERM
-    assert took < 5
+    assert took < 10
     assert statuses == ["running"]  # what there was, and no broken answer
     assert "Traceback" not in log
 
@@ -127,7 +127,7 @@ async def test_an_interrupt_skips_the_draining(start: Any) -> None:
     served.tell(signal.SIGINT)
 
     assert served.end()[0] == 128 + signal.SIGINT
-    assert time.monotonic() - told_at < 3
+    assert time.monotonic() - told_at < 10
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ ASKED: dict[str, Any] = {
     "wait_seconds": 20,
     "options": {"framing": False},
 }
-SLACK = 1.0  # seconds for the rest of an exit, on a machine that does something else as well
+SLACK = 3  # seconds for the rest of an exit, on a machine that does something else as well
 
 
 def break_collector(collector: Collector, trouble: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ def test_a_slow_collector_does_not_outlast_a_signal(serve: Start, collector: Col
     served.call("start_debate", **ASKED)
     started = time.monotonic()
     served.child.send_signal(signal.SIGTERM)
-    served.child.wait(timeout=5)
+    served.child.wait(timeout=20)
     assert time.monotonic() - started < SHUTDOWN_GRACE + SLACK
     assert served.child.returncode == 128 + signal.SIGTERM
 
@@ -68,7 +68,7 @@ def test_what_was_collected_is_sent_at_a_signal(serve: Start, collector: Collect
     served.call("start_debate", **ASKED)
     assert collector.bodies == []
     served.child.send_signal(signal.SIGTERM)
-    served.child.wait(timeout=5)
+    served.child.wait(timeout=20)
     assert collector.find_spans("invoke_workflow debate")
     assert collector.find_points("gen_ai.workflow.duration")
 

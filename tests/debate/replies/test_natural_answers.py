@@ -285,7 +285,9 @@ def test_a_megabyte_of_rubbish_is_read_in_no_time(piece: str) -> None:
         call = at.pending_calls()[0]
         started = process_time()
         interpret(at.debate, call, Reply(text, build_usage()))
-        assert process_time() - started < 0.5  # a tenth of it on an idle machine
+        assert (
+            process_time() - started < 5
+        )  # 0.05 s on an idle machine; what grows with the square takes minutes
 
 
 def test_a_judge_is_told_what_was_unclear_and_asked_once_more() -> None:
