@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from server.debate.ballots.convergence import stop_round
+from server.debate.ballots.convergence import find_stop_reason
+from server.debate.ballots.waves import MIN_ROUNDS
 
 HALF = Fraction(1, 2)
 
@@ -38,9 +39,21 @@ def read_beliefs(path: Path) -> list[list[Fraction]]:
     return [[belief for _, belief in sorted(rounds)] for rounds in found.values()]
 
 
+def find_last_round(beliefs: Sequence[Fraction]) -> int:
+    """The round after which the talk ends, by the belief in the answer that leads after each round.
+
+    Of recorded beliefs nothing else is known: something new may have been said, and nothing is open.
+    """
+    for number, belief in enumerate(beliefs, start=1):
+        is_sure = find_stop_reason(belief, None, is_anything_new=True, is_anything_open=False)
+        if number >= MIN_ROUNDS and is_sure:
+            return number
+    return len(beliefs)
+
+
 def replay_stops(debates: Sequence[Sequence[Fraction]], *, has_rule: bool) -> StopRow:
     rounds = [
-        stop_round([max(belief, 1 - belief) for belief in beliefs]) if has_rule else len(beliefs)
+        find_last_round([max(belief, 1 - belief) for belief in beliefs]) if has_rule else len(beliefs)
         for beliefs in debates
     ]
     last = [beliefs[number - 1] for beliefs, number in zip(debates, rounds, strict=True)]

@@ -153,13 +153,6 @@ def parse_emphasis(line: str) -> Text:
     return text.append(line[end:])
 
 
-def crop_start(text: str, columns: int) -> str:
-    """The end of a text, as much of it as fits into so many columns."""
-    while text and cell_len(text) > columns:
-        text = text[1:]
-    return text
-
-
 def quote_words(text: str) -> str:
     """What models or callers wrote, between quotation marks on one line. A terminal knows no Markdown to disarm."""
     return unescape_markup(quote_heading(text))

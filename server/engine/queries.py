@@ -237,13 +237,6 @@ def format_seconds(at: Any) -> str:
     return re.sub(r"\.\d+Z$", "Z", str(at or ""))
 
 
-def format_list_line(row: DebateRow) -> str:
-    """A row as one line. The question stands last, so that it is what a narrow terminal cuts."""
-    when = row.opened_at[:16].replace("T", " ")
-    mirror = f", mirror of {row.mirror_of}" if row.mirror_of else ""
-    return f"{row.debate_id}  {when}  {describe_outcome(row)}{mirror}: {quote_heading(row.question)}"
-
-
 def describe_outcome(row: DebateRow) -> str:
     """The status, and what was found: concluded, leaning "tea"."""
     position = row.winner_stance or row.position

@@ -24,11 +24,6 @@ class Interval:
     low: float
     high: float
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low > 0 or self.high < 0
-
 
 def bootstrap(values: Sequence[float], least: float, most: float) -> Interval:
     """The mean of at least one value, with the percentiles of means of samples drawn from them.

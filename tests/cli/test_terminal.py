@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from server.cli.live.display import LiveDisplay
 from server.cli.live.follow import NOT_RUN
-from server.cli.terminal import Terminal, crop_start
+from server.cli.terminal import Terminal
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke, Usage
 from server.debate.rules.transitions import replay
@@ -88,12 +88,6 @@ def test_on_a_pipe_a_long_path_stays_in_one_piece(monkeypatch: pytest.MonkeyPatc
     path = "/folder" * 12
 
     assert printed(f"It is in {path} now.", "40", monkeypatch).splitlines() == ["It is in", path, "now."]
-
-
-def test_the_end_of_a_text_is_cut_to_the_columns_it_takes() -> None:
-    assert crop_start("abcdef", 3) == "def"
-    assert crop_start("日本語", 5) == "本語"
-    assert crop_start("ab", 9) == "ab"
 
 
 def build_display(*, show_turns: bool, has_bar: bool) -> tuple[LiveDisplay, io.StringIO]:

@@ -22,7 +22,7 @@ from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME
-from server.debate.rules.calls import Call
+from server.debate.rules.calls import Call, acceptable_slots, build_call
 from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
 from server.debate.rules.transitions import apply, replay
@@ -53,6 +53,11 @@ class ProviderFailure:
 ScriptAnswer = str | ProviderFailure | Reply
 Script = Callable[[Call], ScriptAnswer]
 ArrivalOrder = Callable[[Sequence[Call]], Iterable[Call]]
+
+
+def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
+    """The calls whose answers would be accepted now, due or not."""
+    return tuple(build_call(debate, slot) for slot in acceptable_slots(debate))
 
 
 def build_usage(model: str = "scripted", cost: str = "0.001") -> Usage:

@@ -58,18 +58,6 @@ def find_stop_reason(
     return "unmoved" if movement is not None and movement < STILL and not is_anything_new else ""
 
 
-def stop_round(beliefs: Sequence[Fraction]) -> int:
-    """The round after which a talk ends, by the belief in the answer that leads after each round; the last at most.
-
-    For recorded beliefs, of which nothing else is known: something new may have been said, and nothing is open.
-    """
-    for number, belief in enumerate(beliefs, start=1):
-        is_sure = find_stop_reason(belief, None, is_anything_new=True, is_anything_open=False)
-        if number >= MIN_ROUNDS and is_sure:
-            return number
-    return len(beliefs)
-
-
 def find_agreement(debate: Debate) -> TalkSkipped | None:
     """That blind ballots are the verdict: all were given, agree, are sure, and come from two families of models."""
     if not debate.setup.skip_if_agreed or debate.round != 1 or debate.turns or debate.is_concluding:

@@ -56,10 +56,6 @@ def acceptable_slots(debate: Debate) -> tuple[Slot, ...]:
     return tuple(dict.fromkeys((*open_slots(debate), *final_closing_slots(debate))))
 
 
-def acceptable_calls(debate: Debate) -> tuple[Call, ...]:
-    return tuple(build_call(debate, slot) for slot in acceptable_slots(debate))
-
-
 def build_call(debate: Debate, slot: Slot) -> Call:
     model = current_model(debate, slot.seat)
     attempt = 1 + sum(f.model in ("", model) for f in slot_failures(debate, slot.key))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.ballots.convergence import find_stop_reason, stop_round
+from benchmarks.recorded.stopping import find_last_round
+from server.debate.ballots.convergence import find_stop_reason
 from server.debate.facts.beliefs import Converged, TalkSkipped
 from server.debate.replies.extract import Reply
 from server.debate.rules.transitions import IllegalEvent
@@ -240,7 +241,7 @@ def test_the_thresholds_are_exact(belief: str, movement: str, new: bool, opened:
     ("beliefs", "after"), [([0.95, 0.95, 0.95], 2), ([0.5, 0.6, 0.91, 0.5], 3), ([0.95], 1), ([0.5, 0.6], 2)]
 )
 def test_recorded_beliefs_end_a_talk_from_round_2_on(beliefs: list[float], after: int) -> None:
-    assert stop_round([Fraction(str(belief)) for belief in beliefs]) == after
+    assert find_last_round([Fraction(str(belief)) for belief in beliefs]) == after
 
 
 @skipping

@@ -8,9 +8,9 @@ import pytest
 from server.debate.facts.events import Event, Spoke, load
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.prompts.render import Prompt, render
-from server.debate.rules.calls import acceptable_calls
 from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
+from tests.support.simulation import acceptable_calls
 from tests.test_golden import golden
 
 pytestmark = pytest.mark.requirement("N11")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from server.debate.replies.extract import build_failure
-from server.debate.rules.calls import acceptable_calls
 from server.debate.rules.transitions import replay
 from server.debate.votes.voters import find_voters
 from tests.support.event_strategies import SETUPS
@@ -21,6 +20,7 @@ from tests.support.records import (
 )
 from tests.support.simulation import (
     DebateSimulation,
+    acceptable_calls,
     build_setup,
     label_positions,
     simulate,

@@ -6,7 +6,7 @@ from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.debate.facts.config import Phase
 from server.debate.facts.events import Ended, Failed, Paused, PhaseEntered, Resumed
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.rules.calls import Call, acceptable_calls, pending_calls
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Record, Wait, decide, is_round_over
 from server.debate.state.debate import Debate
 from server.debate.views.warnings import failure_lines
@@ -14,6 +14,7 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
+    acceptable_calls,
     build_debaters,
     build_setup,
     default_script,

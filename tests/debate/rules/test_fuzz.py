@@ -39,7 +39,7 @@ from server.debate.facts.interventions import (
     WeightsChanged,
 )
 from server.debate.prompts.render import render
-from server.debate.rules.calls import Call, acceptable_calls, pending_calls
+from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.schedule import Slot, open_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
@@ -50,7 +50,7 @@ from server.debate.views.rounds import build_analysis, build_round, list_tasks
 from server.debate.views.state import StoredDebate, build_state, visible_turns
 from server.debate.views.verdict import build_result
 from tests.support.event_strategies import EVENTS_BY_SETUP, SETUPS, any_answer
-from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, build_usage
+from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, acceptable_calls, build_usage
 
 pytestmark = pytest.mark.requirement("N8")
 
