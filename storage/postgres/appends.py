@@ -5,10 +5,10 @@ position last: until its commit nobody else moves it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from storage.chain import Batch, Row
+from storage.chain import Batch, Head, Row
 from storage.contract import LOCAL_OWNER
 from storage.postgres.connections.pool import Session, transpose
 from storage.words import Tokenizer
@@ -17,6 +17,8 @@ MAX_WORD_LENGTH = 500
 """Characters of a word that count: an entry of an index has less than a third of a page."""
 
 STREAM_COLUMNS = 14
+
+LOCK_STREAMS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
 
 # The position of a batch is null, and nothing is written, unless every stream in it has the head that it builds on.
 # Counting what is to be written before it makes the position the last lock.
@@ -142,8 +144,17 @@ def split_words(tokenizer: Tokenizer, text: str) -> list[str]:
     return sorted({cut_word(word) for word in tokenizer.split(text)})
 
 
+async def lock_streams(session: Session, streams: Collection[str]) -> dict[str, Head]:
+    """Lock what a transaction writes to, before all else. Returns the heads of the streams that are there."""
+    rows = await session.fetch(LOCK_STREAMS, list(streams))
+    return {name: Head(seq, head) for name, seq, head in rows}
+
+
 async def write_rows(session: Session, rows: Sequence[Row], tokenizer: Tokenizer) -> None:
-    """Write rows in a transaction. Raises asyncpg.PostgresError, of constraints if a stream has another head."""
+    """Write rows in a transaction that has locked their streams.
+
+    Raises asyncpg.PostgresError, of constraints if a stream has another head.
+    """
     for row in rows:
         if row.judgments is not None:
             await replace_judgments(session, row.stream, row.judgments, row.owner or LOCAL_OWNER)

@@ -10,7 +10,6 @@ from storage.chain import (
     NO_HEAD,
     Append,
     Batch,
-    Head,
     build_restored,
     decode_stream,
     decode_streams,
@@ -22,7 +21,7 @@ from storage.commits import GroupedAppends, HeadMovedError
 from storage.contract.errors import StorageError
 from storage.contract.streams import Entry, StreamHead, StreamSummary
 from storage.migrations import Migration, require_release
-from storage.postgres.appends import APPEND, build_values, takes_away, write_rows
+from storage.postgres.appends import APPEND, build_values, lock_streams, takes_away, write_rows
 from storage.postgres.cache import PostgresCache
 from storage.postgres.connections.errors import ConstraintError, LostError
 from storage.postgres.connections.feed import Feed, Listener
@@ -61,8 +60,6 @@ select name, seq, null, convert_to(encode(head, 'hex'), 'UTF8'), seal from strea
 """
 
 SELECT_HEADS_OF_MANY = "select name, seq, encode(head, 'hex'), owner from stream where name = any($1::text[])"
-
-SELECT_HEADS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
 
 SELECT_DELETED = "select stream from journal where seq = 0 and stream = any($1::text[])"
 
@@ -187,8 +184,12 @@ class PostgresJournal(
             return
 
     async def _write_batch(self, batch: Batch, wait: float) -> None:
+        async def write(session: Session) -> None:
+            await lock_streams(session, batch.heads)
+            await write_rows(session, batch.rows, self._tokenizer)
+
         if takes_away(batch):
-            await self._db.transact(lambda session: write_rows(session, batch.rows, self._tokenizer), wait)
+            await self._db.transact(write, wait)
         else:
             await self._db.write_once(APPEND, *build_values(batch.rows, self._tokenizer), wait=wait)
 
@@ -199,7 +200,7 @@ class PostgresJournal(
         async def write(session: Session) -> None:
             nonlocal batch
             names = [append.stream for append in appends]
-            stored = {name: Head(seq, head) for name, seq, head in await session.fetch(SELECT_HEADS, names)}
+            stored = await lock_streams(session, names)
             stored |= {name: NO_HEAD for (name,) in await session.fetch(SELECT_DELETED, names)}
             opening = [append for append in appends if append.stream not in stored]
             batch = link_appends(appends, stored, await claim_keys(session, opening))
@@ -242,7 +243,7 @@ class PostgresJournal(
         rows = build_restored(stream, entries, summary, seal)
 
         async def write(session: Session) -> int:
-            await session.fetch(SELECT_HEADS, [stream])
+            await lock_streams(session, [stream])
             buried = await session.fetch(FIND_TOMBSTONE, stream)
             require_no_tombstone(stream, [text for (text,) in buried])
             stored = await session.fetch(SELECT_HASHES, stream)
