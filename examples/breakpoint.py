@@ -6,13 +6,11 @@ It runs by itself up to the breakpoint. Nobody who decides has been asked by the
 rounds are possible. When it is resumed, it goes on to the verdict by itself.
 """
 
-import os
 import sys
 from typing import Any
 
-import anyio
+from counterpoint_client import call, run
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 DEBATE = {
     "question": "Should the depot switch to electric vans?",
@@ -22,38 +20,31 @@ DEBATE = {
 }
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    if result.is_error or result.structured_content is None:
-        raise RuntimeError(result.content)
-    return dict(result.structured_content)
-
-
 async def wait_until_it_stops(client: Client, debate_id: str) -> dict[str, Any]:
     while True:
         found = await call(client, "get_verdict", debate_id=debate_id)
+        if found["failures"]:
+            sys.exit(found["reason"])
         if found["status"] != "running":
             return found
 
 
-async def main() -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
-    async with Client(server) as client:
-        debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
-        found = await wait_until_it_stops(client, debate_id)
-        print(f"{found['status']}: {found['reason']}")
+async def main(client: Client) -> None:
+    debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+    found = await wait_until_it_stops(client, debate_id)
+    print(f"{found['status']}: {found['reason']}")
 
-        note = "The subsidy for electric vans ends in March. Nobody has mentioned it."
-        await call(client, "intervene", debate_id=debate_id, action="inject", text=note)
-        await call(client, "intervene", debate_id=debate_id, action="extend", rounds=1)
-        await call(client, "intervene", debate_id=debate_id, action="resume")
-        found = await wait_until_it_stops(client, debate_id)
-        print(f"{found['status']} again, with a round on the note: {found['reason']}")
+    note = "The subsidy for electric vans ends in March. Nobody has mentioned it."
+    await call(client, "intervene", debate_id=debate_id, action="inject", text=note)
+    await call(client, "intervene", debate_id=debate_id, action="extend", rounds=1)
+    await call(client, "intervene", debate_id=debate_id, action="resume")
+    found = await wait_until_it_stops(client, debate_id)
+    print(f"{found['status']} again, with a round on the note: {found['reason']}")
 
-        await call(client, "intervene", debate_id=debate_id, action="resume")
-        found = await wait_until_it_stops(client, debate_id)
-        print(f"{found['status']}, {found['outcome']}: {found['verdict']}")
+    await call(client, "intervene", debate_id=debate_id, action="resume")
+    found = await wait_until_it_stops(client, debate_id)
+    print(f"{found['status']}, {found['outcome']}: {found['verdict']}")
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    run(main)

@@ -7,13 +7,10 @@ the document (COUNTERPOINT_WINDOWS says how much a model holds, where no provide
 analyst reads each round once.
 """
 
-import os
-import sys
 from typing import Any
 
-import anyio
+from counterpoint_client import call, run, wait_for_verdict
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 PAGES = "".join(
     f"[page {n}]\n" + f"In month {n} the pilot cost {n * 7} dollars a day.\n" * 30 for n in range(1, 301)
@@ -25,14 +22,7 @@ DEBATE = {
     "options": {"claims": "extracted"},
     "run": True,
 }
-WINDOWS = '{"scripted": 8000}'
-
-
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    if result.is_error or result.structured_content is None:
-        raise RuntimeError(result.content)
-    return dict(result.structured_content)
+WINDOWS = {"COUNTERPOINT_WINDOWS": '{"scripted": 8000}'}
 
 
 def print_claims(found: dict[str, Any]) -> None:
@@ -55,21 +45,15 @@ def print_analysis(found: dict[str, Any]) -> None:
         print(f"[{row['point']}] {row['level']}, coverage {row['coverage']}")
 
 
-async def main() -> None:
-    environment = {"COUNTERPOINT_WINDOWS": WINDOWS, **os.environ}
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=environment)
-    async with Client(server) as client:
-        debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
-        found = await call(client, "get_verdict", debate_id=debate_id)
-        while found["status"] == "running":
-            found = await call(client, "get_verdict", debate_id=debate_id)
-        print(found["headline"])
-        for number in range(1, found["rounds_of_talk"] + 1):
-            print_claims(
-                (await call(client, "read_debate", debate_id=debate_id, view="round", round=number))["data"]
-            )
-        print_analysis((await call(client, "read_debate", debate_id=debate_id, view="analysis"))["data"])
+async def main(client: Client) -> None:
+    debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+    found = await wait_for_verdict(client, debate_id)
+    print(found["headline"])
+    for number in range(1, found["rounds_of_talk"] + 1):
+        read = await call(client, "read_debate", debate_id=debate_id, view="round", round=number)
+        print_claims(read["data"])
+    print_analysis((await call(client, "read_debate", debate_id=debate_id, view="analysis"))["data"])
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    run(main, settings=WINDOWS)

@@ -7,15 +7,11 @@ client asks its own model in `answer`; this script has the sentences ready.
 """
 
 import json
-import os
 import re
-import sys
-from typing import Any
 
-import anyio
+from counterpoint_client import call, run, wait_for_verdict
 from mcp import Client
 from mcp.client import ClientRequestContext
-from mcp.client.stdio import StdioServerParameters
 from mcp.types import CreateMessageRequestParams, CreateMessageResult, TextContent
 
 DEBATE = {
@@ -54,23 +50,14 @@ async def answer(context: ClientRequestContext, params: CreateMessageRequestPara
     )
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    if result.is_error or result.structured_content is None:
-        raise RuntimeError(result.content)
-    return dict(result.structured_content)
-
-
-async def main() -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
-    async with Client(server, sampling_callback=answer) as client:
-        step = await call(client, "start_debate", **DEBATE)
-        print("\n".join(step["warnings"]))
-        while step["status"] in ("running", "waiting"):  # a call asks eight times at most
-            step = await call(client, "get_verdict", debate_id=step["debate_id"])
-        print(f"{step['status']}: {step['winner_stance']}\n{step['cost']}")
-        return 0 if step["status"] == "concluded" else 1
+async def main(client: Client) -> None:
+    step = await call(client, "start_debate", **DEBATE)
+    print("\n".join(step["warnings"]))
+    while step["status"] in ("running", "waiting"):  # a call asks eight times at most
+        step = await call(client, "get_verdict", debate_id=step["debate_id"])
+    found = await wait_for_verdict(client, step["debate_id"])
+    print(f"{found['status']}: {found['winner_stance']}\n{found['cost']}")
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(main))
+    run(main, sampling_callback=answer)

@@ -5,46 +5,36 @@
 A speaker who names nobody, or itself, has not handed over: the next one is drawn, and the record says so.
 """
 
-import os
 import sys
 
-import anyio
+from counterpoint_client import call, run, wait_for_verdict
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
+
+PROPOSITION = "Machines should decide where people cannot agree on what is right."
+DEBATE = {
+    "question": sys.argv[1] if len(sys.argv) > 1 else PROPOSITION,
+    "format": "handoff",
+    "debaters": [
+        {"name": "Proponent", "stance": "agrees with the proposition"},
+        {"name": "Opponent", "stance": "disagrees with the proposition"},
+        {"name": "Neutral", "stance": "is of two minds about the proposition"},
+    ],
+    "options": {"handoff": "text", "limits": {"max_turns": 6}},
+    "run": True,
+}
 
 
-async def main(proposition: str) -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
-    debate = {
-        "question": proposition,
-        "format": "handoff",
-        "debaters": [
-            {"name": "Proponent", "stance": "agrees with the proposition"},
-            {"name": "Opponent", "stance": "disagrees with the proposition"},
-            {"name": "Neutral", "stance": "is of two minds about the proposition"},
-        ],
-        "options": {"handoff": "text", "limits": {"max_turns": 6}},
-        "run": True,
-    }
-    async with Client(server) as client:
-        answer = await client.call_tool("start_debate", debate)
-        while answer.structured_content and answer.structured_content["status"] == "running":
-            debate_id = answer.structured_content["debate_id"]
-            answer = await client.call_tool("get_verdict", {"debate_id": debate_id})
-        if answer.is_error or not answer.structured_content:
-            print(answer.content)
-            return 1
-        arguments = {"debate_id": answer.structured_content["debate_id"], "view": "events"}
-        events = (await client.call_tool("read_debate", arguments)).structured_content or {}
-    for event in events["data"]["events"]:
+async def main(client: Client) -> None:
+    debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+    found = await wait_for_verdict(client, debate_id)
+    events = (await call(client, "read_debate", debate_id=debate_id, view="events"))["data"]["events"]
+    for event in events:
         if event["kind"] == "spoke":
             print(f"\n{event['seat']}: {event['text']}")
         if event["kind"] == "handed_off":
             print(f"  -> {event['to']} ({event['because']})")
-    print(f"\n{answer.structured_content['outcome']}: {answer.structured_content['verdict']}")
-    return 0
+    print(f"\n{found['outcome']}: {found['verdict']}")
 
 
 if __name__ == "__main__":
-    default_proposition = "Machines should decide where people cannot agree on what is right."
-    sys.exit(anyio.run(main, sys.argv[1] if len(sys.argv) > 1 else default_proposition))
+    run(main)

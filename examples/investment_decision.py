@@ -6,13 +6,8 @@ Roles and prompts in place of stances. After each round the moderator sums up; t
 finds the question settled, or after three rounds.
 """
 
-import os
-import sys
-from typing import Any
-
-import anyio
+from counterpoint_client import call, run, wait_for_verdict
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 DEBATE = {
     "question": "Should we put $2M into a battery start-up that is valued at $60M before its first sale?",
@@ -38,24 +33,7 @@ DEBATE = {
 }
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    if result.is_error or result.structured_content is None:
-        raise RuntimeError("\n".join(part.text for part in result.content if part.type == "text"))
-    return dict(result.structured_content)
-
-
-async def main() -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
-    async with Client(server) as client:
-        try:
-            return await hold(client)
-        except RuntimeError as error:  # caught in here: outside it would come in a group of exceptions
-            print(error, file=sys.stderr)
-            return 1
-
-
-async def hold(client: Client) -> int:
+async def main(client: Client) -> None:
     step = await call(client, "start_debate", **DEBATE)
     debate_id, shown = step["debate_id"], 0
     while step["status"] in ("ready", "running"):
@@ -68,11 +46,11 @@ async def hold(client: Client) -> int:
         for turn in step["turns"]:
             print(f"\n[{turn['agent']}, {turn['stance']}]\n{turn['text']}")
         print(f"\n{step['moderator']}")
+    await wait_for_verdict(client, debate_id)
     state = (await call(client, "read_debate", debate_id=debate_id, view="state"))["data"]
     print(f"\nFINAL DECISION\n{state['verdict'] or state['reason']}")
     print(f"\n{state['rounds_of_talk']} rounds, settled: {state['settled']} ({state['reason']})")
-    return 0 if state["status"] == "concluded" else 1
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(main))
+    run(main)

@@ -7,13 +7,10 @@ synthesizer puts the outcome into JSON that satisfies your schema.
 """
 
 import json
-import os
-import sys
 from typing import Any
 
-import anyio
+from counterpoint_client import call, run, wait_for_verdict
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 RESULT = {
     "type": "object",
@@ -40,27 +37,17 @@ DEBATE: dict[str, Any] = {
 }
 
 
-async def main() -> int:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
-    async with Client(server) as client:
-        answer = await client.call_tool("start_debate", DEBATE)
-        found = answer.structured_content or {}
-        while found.get("status") == "running":
-            answer = await client.call_tool("get_verdict", {"debate_id": found["debate_id"]})
-            found = answer.structured_content or {}
-        if answer.is_error or not found:
-            print(answer.content)
-            return 1
-        arguments = {"debate_id": found["debate_id"], "view": "result"}
-        result = ((await client.call_tool("read_debate", arguments)).structured_content or {})["data"]
+async def main(client: Client) -> None:
+    debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+    await wait_for_verdict(client, debate_id)
+    result = (await call(client, "read_debate", debate_id=debate_id, view="result"))["data"]
     for decision in result["moderatorDecisions"]:
         print(
             f"Round {decision['round']}: {', '.join(decision['nextSpeakers'])}. {decision['newAngle'] or ''}"
         )
     print(f"\nVerdict: {result['verdict']['verdict']}")
     print(json.dumps(result["deliverable"], indent=2, ensure_ascii=False))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(anyio.run(main))
+    run(main)

@@ -2,7 +2,8 @@
 
     python examples/second_opinion.py "Should we rewrite the billing service in Rust?"
 
-Which models debate is up to the server's own settings (COUNTERPOINT_MODELS, or a provider's key).
+Which models debate is up to the server's own settings (COUNTERPOINT_MODELS, or a provider's key). This script needs
+nothing but the SDK; the other examples share `counterpoint_client.py`.
 """
 
 import os
@@ -24,7 +25,7 @@ async def main(question: str) -> int:
         for part in answer.content:
             if part.type == "text":
                 print(part.text)
-        return int(bool(answer.is_error))
+        return int(not answer.structured_content or answer.structured_content["status"] != "concluded")
 
 
 if __name__ == "__main__":

@@ -6,13 +6,8 @@ Three positions that are neither for nor against, a document, a note in the midd
 read as a resource.
 """
 
-import os
-import sys
-from typing import Any
-
-import anyio
+from counterpoint_client import call, run, wait_for_verdict
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
 
 DEBATE = {
     "question": "How should we store the events of 40,000 sensors?",
@@ -26,27 +21,17 @@ DEBATE = {
 }
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    if result.is_error or result.structured_content is None:
-        raise RuntimeError(result.content)
-    return dict(result.structured_content)
-
-
-async def main() -> None:
-    server = StdioServerParameters(command=sys.executable, args=["-m", "counterpoint"], env=dict(os.environ))
-    async with Client(server) as client:
-        debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+async def main(client: Client) -> None:
+    debate_id = (await call(client, "start_debate", **DEBATE))["debate_id"]
+    step = await call(client, "step_round", debate_id=debate_id)
+    await call(client, "intervene", debate_id=debate_id, action="inject", text="Assume a team of two people.")
+    while step["status"] in ("ready", "running"):
         step = await call(client, "step_round", debate_id=debate_id)
-        await call(
-            client, "intervene", debate_id=debate_id, action="inject", text="Assume a team of two people."
-        )
-        while step["status"] in ("ready", "running"):
-            step = await call(client, "step_round", debate_id=debate_id)
-            print(f"{step['phase']}: {len(step['turns'])} turns")
-        transcript = await client.read_resource(f"debate://{debate_id}/transcript")
-        print(getattr(transcript.contents[0], "text", ""))
+        print(f"{step['phase']}: {len(step['turns'])} turns")
+    await wait_for_verdict(client, debate_id)
+    transcript = await client.read_resource(f"debate://{debate_id}/transcript")
+    print(getattr(transcript.contents[0], "text", ""))
 
 
 if __name__ == "__main__":
-    anyio.run(main)
+    run(main)

@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.requirement("M6"), pytest.mark.slow]
 
-EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")}
+EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"counterpoint_client"}
 
 PRINTED: dict[str, list[str]] = {
     "second_opinion": ["## Verdict: Leaning", "2 rounds of talk, 4 turns."],
@@ -96,13 +96,15 @@ def run_example(
     """
     monkeypatch.setenv("COUNTERPOINT_DB", str(tmp_path / "debates.db"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.syspath_prepend(ROOT / "examples")
 
     def run(example: str, model: str = "scripted") -> str:
         monkeypatch.setenv("COUNTERPOINT_MODELS", model)
         try:
             runpy.run_path(str(ROOT / "examples" / f"{example}.py"), run_name="__main__")
         except SystemExit as end:
-            assert not end.code  # noqa: PT017  (the code is the point; most examples raise nothing)
+            if end.code:
+                raise
         return capsys.readouterr().out
 
     return run
@@ -110,6 +112,48 @@ def run_example(
 
 def test_every_example_is_run() -> None:
     assert {*PRINTED, "investment_decision", "moderated_verdict"} == EXAMPLES
+
+
+def find_end(end: SystemExit, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is shown last. `end.code`: a text, which is printed as the interpreter ends with 1, or the exit code."""
+    assert end.code
+    assert isinstance(end.code, str) or end.code == 1
+    printed = capsys.readouterr()
+    return end.code if isinstance(end.code, str) else printed.out + printed.err
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES - {"client_model"}))
+def test_an_example_whose_call_is_refused_ends_with_the_refusal(
+    example: str, run_example: RunExample, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_example(example, "scripted?delay=soon")
+
+    assert find_end(end.value, capsys).startswith('Error: "scripted?delay=soon" is not understood.')
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES - {"client_model", "unattended"}))
+def test_an_example_whose_models_fail_ends_with_the_cause(
+    example: str, run_example: RunExample, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        run_example(example, "faulty?model=scripted&failure=1&seed=1")
+
+    assert "(chaos)" in find_end(end.value, capsys)
+
+
+def test_an_example_whose_server_does_not_start_ends_with_the_cause(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples/step_by_step.py")],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "COUNTERPOINT_DB": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert "it is not a file" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.requirement("B1", "C13", "N7")
@@ -164,22 +208,6 @@ def test_the_moderated_example_prints_rounds_and_ends_with_json_it_chose(run_exa
     made = json.loads(printed[printed.index("{\n") :])
     assert set(made) == {"decision", "reasons", "revisit_in_months"}
     assert 1 <= made["revisit_in_months"] <= 24
-
-
-@pytest.mark.requirement("A6")
-def test_the_investment_decision_says_in_a_line_why_it_cannot_begin(tmp_path: Path) -> None:
-    places = {"COUNTERPOINT_DB": str(tmp_path / "debates.db"), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples/investment_decision.py")],
-        env=os.environ | places | {"COUNTERPOINT_MODELS": "scripted?delay=soon"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 1
-    assert done.stderr.startswith('Error: "scripted?delay=soon" is not understood.')
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.requirement("A6")
