@@ -17,7 +17,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from counterpoint import put_code_first_on_path
 
 if TYPE_CHECKING:
-    from server.debate.facts.config import EffortLevel
+    from server.debate.facts.setup.options import EffortLevel
     from server.evaluation.single import Finding
 
 __all__ = ["counterpoint_questions", "debate"]

@@ -81,7 +81,7 @@ FRAMES = (
         "[Settings](settings.md) lists what each may be.",
     ),
     Frame(
-        "server/debate/commands/requests.py server/debate/commands/input_types.py server/debate/facts/config.py",
+        "server/debate/commands/requests.py server/debate/commands/input_types.py server/debate/facts/setup",
         "`…` {}.",
         "The text begins with the argument that it is about. [Tools](tools.md) lists what each may be.",
     ),

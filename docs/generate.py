@@ -26,8 +26,8 @@ from server.cli.main import counterpoint
 from server.client_configs.clients import CLIENTS
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND
 from server.debate.commands.setup.formats import FORMATS, Format
-from server.debate.facts.config import Phase
 from server.debate.facts.events import KnownEvent
+from server.debate.facts.setup.phases import Phase
 from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
 from server.mcp.prompts import PROMPTS

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import DebateError
+from server.debate.facts.setup.options import EffortLevel
 from server.redaction import find_secret_arguments, find_secret_headers, find_secret_parts, find_secrets
 from storage.addresses import is_address
 from storage.contract import LOCAL_OWNER

@@ -17,8 +17,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from server.debate.facts import events
-from server.debate.facts.events import Recorded, load
+from server.debate.facts.events import KnownEvent, Recorded, load
 from server.debate.facts.interventions import InterventionEvent
 from server.debate.rules.decide import Over, decide, status
 from server.debate.rules.transitions import replay
@@ -137,7 +136,7 @@ def test_every_way_of_steering_is_in_a_journal_that_is_kept() -> None:
 
 
 def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
-    known = {arm.model_fields["kind"].default for arm in get_args(get_args(events.KnownEvent)[0])}
+    known = {arm.model_fields["kind"].default for arm in get_args(get_args(KnownEvent)[0])}
     assert kinds(entry["body"] for _, _, kept in KEPT for entry in kept) == known
 
 

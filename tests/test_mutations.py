@@ -86,7 +86,7 @@ MUTATIONS = {
         LIMITS,
     ),
     "take an unknown price for zero": Mutation(
-        "server/debate/facts/config.py",
+        "server/debate/facts/setup/limits.py",
         "not (limits.max_cost_usd and unknown),",
         "True,",
         LIMITS,

@@ -13,8 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from benchmarks.crashes.ledger_server import ANSWERS_SUFFIX
+from server.debate.facts.answers import Answer
 from server.debate.facts.errors import DebateError
-from server.debate.facts.events import Answer, Event, Failed, Paused, Resumed
+from server.debate.facts.events import Event, Failed, Paused, Resumed
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now

@@ -12,7 +12,7 @@ from benchmarks.table import Measurement, Samples, median
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.events import Usage
+from server.debate.facts.answers import Usage
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models import OnText, Reply, Request

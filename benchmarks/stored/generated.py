@@ -5,7 +5,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.debate.facts.events import Event, Usage
+from server.debate.facts.answers import Usage
+from server.debate.facts.events import Event
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call

@@ -12,8 +12,8 @@ import anyio
 import click
 
 from server.cli.completion import complete_id
-from server.debate.facts.config import CacheMode
 from server.debate.facts.errors import require
+from server.debate.facts.setup.options import CacheMode
 from server.debate.views import catalog
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager

@@ -21,9 +21,10 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.revise_positions import build_revision
 from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.commands.submit import build_submission
-from server.debate.facts.config import EffortLevel
 from server.debate.facts.errors import require
-from server.debate.facts.events import Event, Opened, Recorded
+from server.debate.facts.events import Event, Recorded
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import EffortLevel
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round

@@ -21,8 +21,9 @@ from pydantic_core import to_json
 from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
-from server.debate.facts.config import AWAITED, CLIENT, Debater
-from server.debate.facts.events import Event, Lookup, Researched
+from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.events import Event
+from server.debate.facts.setup.seats import AWAITED, CLIENT, Debater
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret

@@ -17,7 +17,9 @@ from itertools import chain, repeat
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from server.debate.facts.events import Event, Opened, Paused, PhaseEntered, PromptsComputed, Resumed
+from server.debate.facts.answers import PromptsComputed
+from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules import budget
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.calls import Call, acceptable_slots

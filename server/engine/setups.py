@@ -12,10 +12,11 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.commands.setup.team import list_candidates, list_models, plan_team
-from server.debate.facts.config import Price
 from server.debate.facts.errors import require
-from server.debate.facts.events import Event, Opened
-from server.debate.facts.team import Team
+from server.debate.facts.events import Event
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.team import Team
 from server.debate.rules.advance import CallerCode
 from server.debate.state.seats import find_models, find_officers
 from server.debate.votes.teams import TeamRequest

@@ -11,8 +11,8 @@ from string import ascii_uppercase
 
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.config import CacheMode, EffortLevel
 from server.debate.facts.errors import require
+from server.debate.facts.setup.options import CacheMode, EffortLevel
 from server.evaluation.questions import Question
 
 ACTOR = "evaluate"

@@ -9,8 +9,9 @@ from string import Formatter
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from server.debate.facts.config import Fact
-from server.debate.facts.events import Balloted, KnownEvent, Observed, Recorded
+from server.debate.facts.answers import Observed
+from server.debate.facts.events import Balloted, KnownEvent, Recorded
+from server.debate.facts.fact import Fact
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.rules.decide import status

@@ -10,7 +10,8 @@ from itertools import groupby
 
 from pydantic import ValidationError
 
-from server.debate.facts.events import Recorded, Unknown
+from server.debate.facts.answers import Unknown
+from server.debate.facts.events import Recorded
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.events import event_names

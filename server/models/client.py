@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
-from server.debate.facts.config import CALLER, CLIENT
 from server.debate.facts.errors import require
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import CALLER, CLIENT
 from server.debate.state.seats import find_models
 from server.models import Model, OnText, Reply, Request
 

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from server.debate.facts.config import WRITTEN, Price
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.seats import WRITTEN
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.models.fakes.scripted import is_scripted

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
-from server.debate.facts.config import AWAITED, CALLER, CLIENT, HUMAN
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
+from server.debate.facts.setup.seats import AWAITED, CALLER, CLIENT, HUMAN
 from server.debate.votes.families import family as find_family
 from server.models import (
     LITELLM_PREFIX,

@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import anyio
 from anyio import to_thread
 
-from server.debate.facts.config import Window
+from server.debate.facts.setup.limits import Window
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name
 from server.models.prices import find_row

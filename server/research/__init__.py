@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Self
 import anyio
 import anyio.to_thread
 
+from server.debate.facts.answers import Lookup
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Lookup
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import Function, FunctionCall, parse_arguments
 from server.redaction import learn_secrets

@@ -6,7 +6,7 @@ Callers and providers write some of these names. What does not look like one is 
 import re
 from functools import lru_cache
 
-from server.debate.facts.config import seat_kind
+from server.debate.facts.setup.seats import seat_kind
 from server.debate.state.debate import Debate
 from server.models import LITELLM_PREFIX
 from server.models.fakes.chaos import unwrap_faulty_name

@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, Field
 from server.debate.commands import input_types, requests
 from server.debate.commands.intervene import ACTIONS, InterventionRequest
 from server.debate.commands.setup import formats
-from server.debate.facts.config import CLIENT
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import quote_inline
+from server.debate.facts.setup.seats import CLIENT
 from server.debate.rules.decide import next_round
 from server.debate.state.seats import uses_client
 from server.debate.views import catalog

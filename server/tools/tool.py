@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from server.access.caller import DEBATE, read_caller
 from server.debate.commands.requests import Input
-from server.debate.facts.config import HUMAN
 from server.debate.facts.errors import DebateError
+from server.debate.facts.setup.seats import HUMAN
 from server.debate.facts.text import clean_line, collapse_whitespace, remove_invisible, shorten_to_bytes
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.debate import Debate

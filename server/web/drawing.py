@@ -23,10 +23,10 @@ from server.debate.arguments.graph import Graph
 from server.debate.arguments.points import Point
 from server.debate.documents.evidence import weigh_evidence
 from server.debate.documents.marks import check_quotes
-from server.debate.facts.answers import MESSAGE_SLOT
+from server.debate.facts.answers import MESSAGE_SLOT, Answer
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.config import Fact
-from server.debate.facts.events import Answer, Concluded, Recorded, Spoke
+from server.debate.facts.events import Concluded, Recorded, Spoke
+from server.debate.facts.fact import Fact
 from server.debate.facts.quoting import unescape_markup
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import locate_labels

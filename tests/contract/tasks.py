@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from server.debate.facts.config import HandoffMode
 from server.debate.facts.events import Task
+from server.debate.facts.setup.options import HandoffMode
 from server.models import Function, Message, Model, Prompt, PromptSummary, Reply, Request
 from tests.contract.model import POSITIONS, QUESTION, reply_in_time
 

@@ -9,9 +9,8 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
-from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
+from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import PromptsComputed
 from server.debate.rules.advance import CallerCode
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict

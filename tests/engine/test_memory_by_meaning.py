@@ -12,8 +12,7 @@ import anyio
 import pytest
 
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.answers import build_embedding_key
-from server.debate.facts.events import Usage
+from server.debate.facts.answers import Usage, build_embedding_key
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.memory import (
     FAR_APART,

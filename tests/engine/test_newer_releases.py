@@ -8,7 +8,7 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.events import Unknown
+from server.debate.facts.answers import Unknown
 from server.debate.views.events import build_event_page
 from server.debate.views.state import build_state
 from server.engine.database.errors import NewerRecordError, StorageUnavailableError

@@ -8,7 +8,8 @@ import pytest
 import rfc8785
 
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.events import Failed, Usage
+from server.debate.facts.answers import Usage
+from server.debate.facts.events import Failed
 from server.debate.state.debate import Debate
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel

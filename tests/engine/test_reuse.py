@@ -14,7 +14,8 @@ import pytest
 from benchmarks.stub import Stub
 from server.debate.analysis.debates import list_debate_judgments
 from server.debate.commands.intervene import InterventionRequest
-from server.debate.facts.events import Answer, Balloted, Judged, RoundClosed, Usage
+from server.debate.facts.answers import Answer, Usage
+from server.debate.facts.events import Balloted, Judged, RoundClosed
 from server.debate.views.state import build_usage, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.snapshots import DebateSnapshot

@@ -7,7 +7,7 @@ import pytest
 
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.team import Team
+from server.debate.facts.setup.team import Team
 from server.debate.records.setup import check_opened
 from server.debate.views.state import build_state
 from server.debate.votes.families import family

@@ -7,11 +7,42 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from server.debate.facts import events, interventions
-from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts import interventions
+from server.debate.facts.answers import (
+    DefaultPlanUsed,
+    DefaultPositionsUsed,
+    HandedOff,
+    HandoffFailed,
+    Lookup,
+    Observed,
+    PredicateLost,
+    PromptFunctionsLost,
+    PromptsComputed,
+    Researched,
+)
 from server.debate.facts.beliefs import Agreed, Citation, Share, Weight, build_shares
 from server.debate.facts.causes import EndCause
-from server.debate.facts.config import Breakpoint, Limits, SeatPrompt
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    BlockEnded,
+    Concluded,
+    Ended,
+    Event,
+    Failed,
+    Judged,
+    Paused,
+    PhaseEntered,
+    PositionsFramed,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
+from server.debate.facts.setup.limits import Breakpoint, Limits
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import SeatPrompt
 from server.debate.rules.calls import Call
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import judge_seats
@@ -30,7 +61,7 @@ from tests.support.simulation import (
 
 SCHEMA = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
 
-SETUPS: dict[str, events.Opened] = {
+SETUPS: dict[str, Opened] = {
     "second opinion": build_setup(debaters=build_debaters(3), max_rounds=2, options={"judges": {"count": 2}}),
     "verdict": build_setup(format="verdict", max_rounds=3),
     "moderated": build_setup(
@@ -78,14 +109,14 @@ BREAKPOINTS = [
 CAUSES = st.sampled_from(["timeout", "empty", "unreadable"])
 
 
-def any_seat_name(opened: events.Opened) -> st.SearchStrategy[str]:
+def any_seat_name(opened: Opened) -> st.SearchStrategy[str]:
     names = [debater.name for debater in opened.debaters]
     return st.sampled_from(
         [*names, *judge_seats(opened), "framer", "moderator", "referee", "synthesizer", "x"]
     )
 
 
-def phase_events(opened: events.Opened) -> st.SearchStrategy[events.Event]:
+def phase_events(opened: Opened) -> st.SearchStrategy[Event]:
     """`PhaseEntered` events that are mostly valid."""
     debate = replay([opened])
     return st.builds(
@@ -95,10 +126,10 @@ def phase_events(opened: events.Opened) -> st.SearchStrategy[events.Event]:
     )
 
 
-Build = Callable[..., st.SearchStrategy[events.Event]]
+Build = Callable[..., st.SearchStrategy[Event]]
 
 
-def find_builder(opened: events.Opened) -> Build:
+def find_builder(opened: Opened) -> Build:
     """A function that draws events of a kind, with fields of usual names that may fit a debate, and given others."""
     anyone = any_seat_name(opened)
     nobody = anyone | st.just("")
@@ -117,31 +148,31 @@ def find_builder(opened: events.Opened) -> Build:
         **dict.fromkeys(("decision", "reason", "detail"), TEXT),
     }
 
-    def build(kind: type[events.Event], **others: Any) -> st.SearchStrategy[events.Event]:
+    def build(kind: type[Event], **others: Any) -> st.SearchStrategy[Event]:
         known = {name: drawn for name, drawn in fields.items() if name in kind.model_fields}
         return st.builds(kind, **{**known, **others})
 
     return build
 
 
-def nobody_or_debater(opened: events.Opened) -> st.SearchStrategy[str]:
+def nobody_or_debater(opened: Opened) -> st.SearchStrategy[str]:
     return st.sampled_from([*(debater.name for debater in opened.debaters), ""])
 
 
-def share_beliefs(opened: events.Opened, name: str) -> tuple[Share, ...]:
+def share_beliefs(opened: Opened, name: str) -> tuple[Share, ...]:
     """All of the belief in one position, or in none of them."""
     names = (*(debater.name for debater in opened.debaters), "")
     return build_shares({each: Fraction(each == name) for each in names})
 
 
-def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
+def slot_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]]:
     officer = st.sampled_from(["moderator", "referee", "observer", "Proponent"])
     return [
-        build(events.RoundOpened, seat=officer, slot_index=st.just(0)),
-        build(events.RoundClosed, seat=officer, slot_index=st.just(1)),
-        build(events.Audited, seat=officer, slot_index=st.just(0)),
+        build(RoundOpened, seat=officer, slot_index=st.just(0)),
+        build(RoundClosed, seat=officer, slot_index=st.just(1)),
+        build(Audited, seat=officer, slot_index=st.just(0)),
         build(
-            events.PositionsFramed,
+            PositionsFramed,
             seat=st.just("framer"),
             slot_index=st.just(0),
             round=st.integers(0, 1),
@@ -149,55 +180,55 @@ def slot_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[e
             debaters=st.sampled_from([opened.debaters, opened.debaters[:2]]),
             labels=LABELS,
         ),
-        build(events.HandoffFailed, slot_index=st.just(0)),
-        build(events.Researched, lookups=st.just((events.Lookup(tool="a/b", arguments="{}"),))),
+        build(HandoffFailed, slot_index=st.just(0)),
+        build(Researched, lookups=st.just((Lookup(tool="a/b", arguments="{}"),))),
         build(
-            events.Balloted,
+            Balloted,
             slot_index=st.sampled_from([0, 100, 101]),
             beliefs=nobody_or_debater(opened).map(lambda name: share_beliefs(opened, name)),
             moved_by=st.none() | st.builds(Citation, seat=any_seat_name(opened), round=ROUNDS),
         ),
-        build(events.Judged, margin=st.integers(0, 3)),
-        build(events.Observed, seat=officer, slot_index=st.just(0)),
-        build(events.Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
-        build(events.Spoke, act=st.sampled_from(["argument", "question", "answer"])),
-        build(events.Failed, cause=CAUSES, detail=st.just("x")),
+        build(Judged, margin=st.integers(0, 3)),
+        build(Observed, seat=officer, slot_index=st.just(0)),
+        build(Synthesized, text=st.just('{"result": "x"}'), slot_index=st.just(0)),
+        build(Spoke, act=st.sampled_from(["argument", "question", "answer"])),
+        build(Failed, cause=CAUSES, detail=st.just("x")),
     ]
 
 
-def course_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
+def course_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]]:
     names = [*(phase.name for phase in opened.phases), "x"]
     causes = st.sampled_from(get_args(EndCause))
     return [
         phase_events(opened),
-        build(events.PhaseEntered, phase=st.sampled_from(names)),
+        build(PhaseEntered, phase=st.sampled_from(names)),
         build(DefaultPositionsUsed),
-        build(events.DefaultPlanUsed),
-        build(events.BlockEnded, block=st.sampled_from(names), passes=st.integers(0, 3), cause=causes),
+        build(DefaultPlanUsed),
+        build(BlockEnded, block=st.sampled_from(names), passes=st.integers(0, 3), cause=causes),
         build(PredicateLost),
         build(PromptFunctionsLost),
         build(
-            events.PromptsComputed,
+            PromptsComputed,
             prompts=st.builds(lambda seat: (SeatPrompt(seat=seat, text="x"),), any_seat_name(opened)),
         ),
-        build(events.HandedOff, to=any_seat_name(opened), because=st.sampled_from(["chosen", "drawn"])),
+        build(HandedOff, to=any_seat_name(opened), because=st.sampled_from(["chosen", "drawn"])),
         build(Agreed, consensus=st.just("majority")),
-        build(events.Concluded, outcome=st.just("decided"), votes=st.just(())),
-        build(events.Paused, reason=st.just("x")),
+        build(Concluded, outcome=st.just("decided"), votes=st.just(())),
+        build(Paused, reason=st.just("x")),
         build(
-            events.Paused,
+            Paused,
             reason=st.just("x"),
             cause=st.sampled_from(["pause_when", "request"]),
             breakpoints=st.lists(st.sampled_from(BREAKPOINTS), max_size=2).map(tuple),
             seats=st.lists(any_seat_name(opened), max_size=2).map(tuple),
         ),
-        build(events.Resumed),
-        build(events.Ended, ending=st.sampled_from(["concluded", "truncated"]), cause=causes),
+        build(Resumed),
+        build(Ended, ending=st.sampled_from(["concluded", "truncated"]), cause=causes),
         st.just(opened),
     ]
 
 
-def intervention_events(opened: events.Opened, build: Build) -> list[st.SearchStrategy[events.Event]]:
+def intervention_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]]:
     anyone = any_seat_name(opened)
     revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
     weights = st.builds(lambda seat: (Weight(seat=seat, weight="3/2"),), anyone)
@@ -218,7 +249,7 @@ def intervention_events(opened: events.Opened, build: Build) -> list[st.SearchSt
     ]
 
 
-def any_event(opened: events.Opened) -> st.SearchStrategy[events.Event]:
+def any_event(opened: Opened) -> st.SearchStrategy[Event]:
     """Any event, legal or not: of every kind, with fields that may fit a debate."""
     build = find_builder(opened)
     parts = (slot_events, course_events, intervention_events)

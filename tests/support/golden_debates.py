@@ -4,8 +4,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 
-from server.debate.facts.events import Event, Opened, Paused, Resumed
+from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
+from server.debate.facts.setup.opened import Opened
 from storage.canonical import encode_canonical, genesis_hash, link_hash
 from tests.support.golden_plays.ballots import play_alike, play_ballots, play_hollow, play_skipped
 from tests.support.golden_plays.earlier import play_recalled

@@ -13,10 +13,12 @@ from server.debate.commands.fork import fork as build_fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.open import open_debate
+from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
-from server.debate.facts.config import Debater
 from server.debate.facts.escalation import MirrorOpened
-from server.debate.facts.events import Event, Opened, PhaseEntered, Recorded, Resumed, Usage
+from server.debate.facts.events import Event, PhaseEntered, Recorded, Resumed
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import Debater
 from server.debate.prompts.render import Prompt, render
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.config import HandoffMode
+from server.debate.facts.setup.options import HandoffMode
 from tests.support import mcp_debates
 from tests.support.client_calls import call
 

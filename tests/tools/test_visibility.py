@@ -10,7 +10,7 @@ from mcp import Client
 
 from server.compose import open_manager
 from server.debate.commands.requests import OptionsInput, VisibilityInput
-from server.debate.facts.config import SeatKind
+from server.debate.facts.setup.seats import SeatKind
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings

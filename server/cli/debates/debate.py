@@ -21,18 +21,11 @@ from server.debate.commands.requests import (
     OptionsInput,
 )
 from server.debate.commands.setup.formats import FORMATS, PHASES
-from server.debate.facts.config import (
-    BREAKPOINT_FORMS,
-    ChallengeMode,
-    ClaimMode,
-    EffortLevel,
-    HandoffMode,
-    Limits,
-    OnWindow,
-    Order,
-)
 from server.debate.facts.earlier import MOST_RECALLED
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.setup.limits import BREAKPOINT_FORMS, Limits
+from server.debate.facts.setup.options import ChallengeMode, ClaimMode, EffortLevel, HandoffMode, OnWindow
+from server.debate.facts.setup.phases import Order
 from server.debate.facts.text import clean_line
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model

@@ -12,7 +12,7 @@ import click
 
 from server.cli import session
 from server.cli.files import write_atomically
-from server.debate.facts.config import CacheMode
+from server.debate.facts.setup.options import CacheMode
 from server.debate.facts.text import clean_line, format_count
 from server.engine.debates import DebateManager
 from server.models.prices import PriceTable

@@ -18,8 +18,8 @@ from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import find_launch_command
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.config import AWAITED
 from server.debate.facts.errors import DebateError
+from server.debate.facts.setup.seats import AWAITED
 from server.debate.facts.text import clean_line, format_count
 from server.debate.state.debate import Debate
 from server.debate.views.progress import estimate_line

@@ -9,7 +9,8 @@ from typing import Literal
 from server.cli.live.events import find_colour
 from server.debate.ballots.report import describe_ballot
 from server.debate.documents.marks import disarm_marks
-from server.debate.facts.events import Judged, Usage
+from server.debate.facts.answers import Usage
+from server.debate.facts.events import Judged
 from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate

@@ -6,18 +6,46 @@ from server.cli.terminal import Terminal, quote_words
 from server.debate.analysis.mirrors import describe_escalation
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, describe_measured
 from server.debate.commands.setup.effort import describe_effort
-from server.debate.facts import events, interventions
+from server.debate.facts import interventions
 from server.debate.facts.answers import (
+    DefaultPlanUsed,
     DefaultPositionsUsed,
+    Digested,
+    Extracted,
+    HandedOff,
+    HandoffFailed,
+    Measured,
+    Observed,
+    PassageRead,
     PredicateLost,
     PromptFunctionsLost,
     PromptsComputed,
+    Researched,
     Unknown,
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    BlockEnded,
+    Concluded,
+    Ended,
+    Event,
+    Failed,
+    Judged,
+    Paused,
+    PhaseEntered,
+    PositionsFramed,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
 from server.debate.facts.quoting import quote, unescape_markup
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_count, format_heading
 from server.debate.views import markdown
 from server.debate.views.names import name_event, show_turn
@@ -42,7 +70,7 @@ def find_colour(debate_names: tuple[str, ...], seat: str) -> str:
     return SPEAKER_COLOURS[debate_names.index(seat) % len(SPEAKER_COLOURS)] if seat in debate_names else ""
 
 
-def print_turn(out: Terminal, snapshot: DebateSnapshot, event: events.Spoke) -> None:
+def print_turn(out: Terminal, snapshot: DebateSnapshot, event: Spoke) -> None:
     colour = find_colour(snapshot.debate.names, event.seat)
     stance = quote_words(snapshot.debate.debater(event.seat).stance)
     target = "" if event.act == "argument" else f", {event.act} to {event.to}"
@@ -51,48 +79,48 @@ def print_turn(out: Terminal, snapshot: DebateSnapshot, event: events.Spoke) -> 
     print_section(out, f"{event.seat} ({stance}){target}{cut}", text, f"bold {colour}")
 
 
-def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
+def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None:  # noqa: C901, PLR0912  (a case for each kind)
     """Print what an event says; nothing for events whose content is in the verdict."""
     match event := name_event(snapshot.debate, event):
-        case events.Opened():
+        case Opened():
             print_setup(out, snapshot, event)
-        case events.PositionsFramed():
+        case PositionsFramed():
             print_positions(out, snapshot.debate.setup)
         case DefaultPositionsUsed():
             print_note(out, f"The positions are those of the format: {event.reason}.", "! ", "yellow")
-        case events.PhaseEntered():
+        case PhaseEntered():
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
-        case events.Spoke():
+        case Spoke():
             print_turn(out, snapshot, event)
-        case events.Observed() | events.Extracted():
+        case Observed() | Extracted():
             print_section(out, *describe_reading(snapshot.debate, event))
-        case events.RoundOpened() | events.DefaultPlanUsed() | events.RoundClosed() | events.Audited():
+        case RoundOpened() | DefaultPlanUsed() | RoundClosed() | Audited():
             out.print_markdown(markdown.officer_block(event), 2)
-        case events.BlockEnded():
+        case BlockEnded():
             print_note(out, markdown.describe_block_end(event))
         case PredicateLost():
             print_note(out, describe_lost_predicate(event))
         case PromptFunctionsLost():
             print_note(out, describe_lost_functions(event))
-        case events.HandedOff():
+        case HandedOff():
             how = "hands over to" if event.because == "chosen" else "is followed, by lot, by"
             print_note(out, f"{event.seat} {how} {event.to}.")
-        case events.Researched():
+        case Researched():
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
-        case PromptsComputed() | events.Concluded() | events.Synthesized() | events.Ended() | Unknown():
+        case PromptsComputed() | Concluded() | Synthesized() | Ended() | Unknown():
             pass
-        case events.Balloted() | events.Measured() | events.Digested() | events.PassageRead():
+        case Balloted() | Measured() | Digested() | PassageRead():
             print_aside(out, event)
-        case events.Judged():
+        case Judged():
             print_judgment(out, event)
         case TalkSkipped() | Converged() | Alerted():
             print_note(out, unescape_markup(describe_ballot_event(snapshot.debate, event)))
-        case events.Failed() | events.HandoffFailed():
+        case Failed() | HandoffFailed():
             print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
         case interventions.TextIntervention():
             print_section(out, f"{event.title} to {event.to or 'everybody'}", event.text)
-        case events.Paused() | events.Resumed() | interventions.InterventionFact():
+        case Paused() | Resumed() | interventions.InterventionFact():
             print_note(out, ": ".join(filter(None, (describe_action(event), format_reason(event)))), "")
         case EarlierWithdrawn() | Agreed():
             print_note(out, describe_withdrawn(event) if event.kind != "agreed" else describe_agreed(event))
@@ -102,15 +130,13 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: events.Event) ->
             assert_never(event)
 
 
-def print_aside(
-    out: Terminal, event: events.Balloted | events.Measured | events.Digested | events.PassageRead
-) -> None:
+def print_aside(out: Terminal, event: Balloted | Measured | Digested | PassageRead) -> None:
     """What is no part of the talk, in a line. Samples of the baseline are too many: they stand in the verdict."""
-    if isinstance(event, events.Digested):
+    if isinstance(event, Digested):
         print_note(out, f"The reader, section {event.slot_index + 1}: {quote_words(event.summary)}")
-    elif isinstance(event, events.PassageRead):
+    elif isinstance(event, PassageRead):
         print_note(out, f"{event.seat} asked for {quote_words(event.query)}: {event.found}")
-    elif isinstance(event, events.Measured):
+    elif isinstance(event, Measured):
         print_note(out, describe_measured(event))
     elif event.wave != "sample":
         print_note(out, unescape_markup(describe_ballot(event)))
@@ -120,7 +146,7 @@ def describe_withdrawn(event: EarlierWithdrawn) -> str:
     return f"{event.debate_id}, which was recalled, was {event.cause}."
 
 
-def print_judgment(out: Terminal, event: events.Judged) -> None:
+def print_judgment(out: Terminal, event: Judged) -> None:
     finding = f"for {event.winner}, margin {event.margin} of 3" if event.winner else "for no side"
     note = "" if event.informative else " (not counted: the model is too small to judge)"
     print_section(out, f"{event.seat}, reading {event.slot_index}: {finding}{note}", event.verdict)
@@ -136,7 +162,7 @@ def print_section(out: Terminal, title: str, text: str, style: str = "bold") -> 
     out.print_markdown(quote(text), 2)
 
 
-def describe_action(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
+def describe_action(event: Paused | Resumed | interventions.InterventionFact) -> str:
     if isinstance(event, interventions.TalkConcluded):
         return "The talk is concluded"
     if isinstance(event, interventions.InterventionFact):
@@ -144,13 +170,13 @@ def describe_action(event: events.Paused | events.Resumed | interventions.Interv
     return event.kind.capitalize()
 
 
-def format_reason(event: events.Paused | events.Resumed | interventions.InterventionFact) -> str:
+def format_reason(event: Paused | Resumed | interventions.InterventionFact) -> str:
     """The reason that somebody gave, quoted, or ours as it is."""
-    is_given = not isinstance(event, events.Paused) or is_reason_given(event)
+    is_given = not isinstance(event, Paused) or is_reason_given(event)
     return quote_words(event.reason) if event.reason and is_given else event.reason
 
 
-def print_positions(out: Terminal, setup: events.Opened) -> None:
+def print_positions(out: Terminal, setup: Opened) -> None:
     """Who stands for what, and how that came about."""
     if (line := framing_line(setup)) and line not in find_setup_warnings(setup, 0):
         out.print_wrapped(line, "  ")
@@ -158,7 +184,7 @@ def print_positions(out: Terminal, setup: events.Opened) -> None:
         out.print_wrapped(f"{debater.name}: {quote_words(debater.stance)} ({debater.model})", "  ")
 
 
-def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: events.Opened) -> None:
+def print_setup(out: Terminal, snapshot: DebateSnapshot, setup: Opened) -> None:
     """The question, the debaters, the other seats with their models, the estimate and its warnings."""
     out.print_heading(format_heading(setup.question), 1)
     print_positions(out, setup)

@@ -8,9 +8,10 @@ from server.debate.analysis.judgments import Beliefs, Judgment, Reading
 from server.debate.analysis.pooling import Believer, pool_beliefs
 from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.beliefs import Vote
-from server.debate.facts.config import EMBEDDED, WRITTEN, LedgerExtract, Standing
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
+from server.debate.facts.setup.ledger import LedgerExtract, Standing
+from server.debate.facts.setup.seats import EMBEDDED, WRITTEN
 from server.debate.facts.text import normalize_topic
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import find_first_side

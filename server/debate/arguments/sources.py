@@ -7,8 +7,8 @@ a fork adds follow the research of the rounds that it inherits.
 import dataclasses
 from dataclasses import dataclass
 
-from server.debate.facts.config import Document, Reliability
-from server.debate.facts.events import Researched
+from server.debate.facts.answers import Researched
+from server.debate.facts.setup.documents import Document, Reliability
 from server.debate.state.debate import Debate, replace
 from server.debate.state.memo import once
 

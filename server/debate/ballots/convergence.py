@@ -12,9 +12,10 @@ from server.debate.arguments.points import has_said
 from server.debate.ballots.similarity import choose_alike, find_likeness, list_round_ballots
 from server.debate.ballots.waves import MIN_ROUNDS, find_wave
 from server.debate.facts.beliefs import BLIND_WAVES, Converged, Share, TalkSkipped, format_share
-from server.debate.facts.config import WRITTEN, find_block
 from server.debate.facts.events import Balloted, BlockEnded, Event
 from server.debate.facts.interventions import RoundsExtended, TextIntervention
+from server.debate.facts.setup.phases import find_block
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.state.debate import Debate, replace
 from server.debate.state.memo import once
 from server.debate.votes.families import family

@@ -17,8 +17,8 @@ from server.debate.ballots.convergence import find_share, measure_movement
 from server.debate.ballots.waves import MIN_ROUNDS
 from server.debate.documents.marks import check_quotes
 from server.debate.facts.beliefs import Citation, HollowPattern, Signal, SignalName, format_share
-from server.debate.facts.config import HUMAN
 from server.debate.facts.events import Balloted
+from server.debate.facts.setup.seats import HUMAN
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 from server.debate.votes.families import family

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from server.debate.ballots.waves import SAMPLE_BALLOT
+from server.debate.facts.answers import Usage
 from server.debate.facts.beliefs import Share, build_shares
-from server.debate.facts.events import Balloted, Failed, Usage
+from server.debate.facts.events import Balloted, Failed
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
 

@@ -11,8 +11,8 @@ there, that vote takes the place of the ballot. What the ballots say decides not
 """
 
 from server.debate.facts.beliefs import Wave
-from server.debate.facts.config import Phase, count_passes, find_block
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase, count_passes, find_block
 from server.debate.state.debate import Debate
 
 BLIND_BALLOT, LATER_BALLOT, SAMPLE_BALLOT = 100, 101, 200

@@ -15,15 +15,24 @@ from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import build_breakpoints, check_breakpoints
 from server.debate.commands.setup.team import MOST_JUDGES, add_team, check_drawable
-from server.debate.facts import config, events, interventions
-from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts import events, interventions
+from server.debate.facts.answers import (
+    DefaultPositionsUsed,
+    PredicateLost,
+    PromptFunctionsLost,
+    PromptsComputed,
+    SlotFact,
+)
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
-from server.debate.facts.config import MODERATOR, WRITTEN, Debater, JudgePanel
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import EscalationFact
-from server.debate.facts.events import Event, Opened, Recorded
-from server.debate.facts.team import Team
+from server.debate.facts.events import Event, Recorded
+from server.debate.facts.setup import seats
+from server.debate.facts.setup.documents import Document
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import MODERATOR, WRITTEN, Debater, JudgePanel
+from server.debate.facts.setup.team import Team
 from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.calls import pending_calls
@@ -217,7 +226,7 @@ def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recor
                 pass
             case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
                 pass  # they are in the setup
-            case events.Failed(seat=config.FRAMER):
+            case events.Failed(seat=seats.FRAMER):
                 pass
             case _:
                 inherited.append(entry)
@@ -257,14 +266,14 @@ def adapt_events(
     for entry in entries:
         event, count = entry.event, len(adapted)
         match event:
-            case events.SlotFact():
+            case SlotFact():
                 seen = bisect_right(versions, event.seen)
                 adapted.append(event.model_copy(update={"seen": seen}))
             case interventions.ModelReplaced() if event.seat not in new:
                 pass
             case interventions.InstructionGiven() if changes.instructions is not None:
                 pass
-            case events.PromptsComputed() if changes.instructions is not None:
+            case PromptsComputed() if changes.instructions is not None:
                 own = tuple(prompt for prompt in event.prompts if prompt.seat in after.prompt_functions)
                 adapted += [event.model_copy(update={"prompts": own})] if own else []
             case interventions.WeightsChanged():
@@ -354,7 +363,7 @@ def drop_added_judges(debate: Debate) -> Opened:
     return debate.setup.model_copy(update={"judges": panel.model_copy(update={"models": models})})
 
 
-def list_inherited_documents(setup: Opened, at_round: int) -> list[config.Document]:
+def list_inherited_documents(setup: Opened, at_round: int) -> list[Document]:
     added = (min(document.after_round, at_round) for document in setup.documents)
     return [
         document.model_copy(update={"after_round": number})

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import AfterValidator, Field
 
-from server.debate.facts.config import MAX_PROMPT_LENGTH, Breakpoint
+from server.debate.facts.setup.limits import Breakpoint
+from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
 from server.debate.facts.text import clean, normalize_topic
 
 

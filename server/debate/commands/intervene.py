@@ -11,9 +11,10 @@ from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.commands.setup.voting import build_weights, parse_fraction
 from server.debate.facts import interventions
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import FRAMER, Limits, Price, check_prices_known
 from server.debate.facts.errors import InvalidRequestError, require, require_length
 from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
+from server.debate.facts.setup.limits import Limits, Price, check_prices_known
+from server.debate.facts.setup.seats import FRAMER
 from server.debate.facts.text import clean, clean_line, format_count
 from server.debate.rules.advance import advance
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_remaining, find_round_shortfall

@@ -34,22 +34,19 @@ from server.debate.commands.input_types import (
     take_one,
 )
 from server.debate.facts.beliefs import Denominator, RuleKind, VotingMethod
-from server.debate.facts.config import (
+from server.debate.facts.earlier import MemoryChoice
+from server.debate.facts.setup.documents import PublicationDate, Reliability
+from server.debate.facts.setup.limits import Limits
+from server.debate.facts.setup.options import (
     BallotMode,
-    BlockUntil,
     ChallengeMode,
     ClaimMode,
-    DebaterTask,
     EffortLevel,
     HandoffMode,
-    Limits,
     OnWindow,
-    Order,
-    PublicationDate,
-    Reliability,
     StopMode,
 )
-from server.debate.facts.earlier import MemoryChoice
+from server.debate.facts.setup.phases import BlockUntil, DebaterTask, Order
 from server.debate.facts.text import clean_line
 
 MAX_DOCUMENT_LENGTH = 2_000_000

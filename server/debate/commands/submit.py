@@ -1,9 +1,10 @@
 """Turns that the caller writes for the seats whose model is `caller`."""
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.config import WRITTEN
+from server.debate.facts.answers import Usage
 from server.debate.facts.errors import InvalidRequestError, require, require_length
-from server.debate.facts.events import Event, Failed, Usage
+from server.debate.facts.events import Event, Failed
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply, normalize_name
 from server.debate.replies.interpret import interpret

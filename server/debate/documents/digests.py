@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from server.debate.documents.places import describe_place
 from server.debate.documents.sections import describe_section
-from server.debate.facts.config import Document, Reader, Section
-from server.debate.facts.events import Digested, Opened
+from server.debate.facts.answers import Digested
+from server.debate.facts.setup.documents import Document, Reader, Section
+from server.debate.facts.setup.opened import Opened
 from server.debate.state.debate import Debate
 
 QUOTE_SHARE = 2

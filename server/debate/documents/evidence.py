@@ -13,8 +13,8 @@ from typing import Literal
 from server.debate.arguments.points import Point, split_turn
 from server.debate.arguments.sources import Source
 from server.debate.documents.marks import CheckedQuote, check_quotes
-from server.debate.facts.config import Reliability
 from server.debate.facts.events import Spoke
+from server.debate.facts.setup.documents import Reliability
 from server.debate.facts.text import format_count
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once

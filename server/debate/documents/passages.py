@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from server.debate.documents.sections import search_passage
-from server.debate.facts.events import PassageRead, Spoke
+from server.debate.facts.answers import PassageRead
+from server.debate.facts.events import Spoke
 from server.debate.facts.text import clean_line
 from server.debate.state.debate import Debate
 

@@ -5,7 +5,7 @@ from typing import Any
 from server.debate.arguments.sources import list_sources
 from server.debate.documents.digests import list_section_digests
 from server.debate.documents.sections import describe_section
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean_line, format_count
 from server.debate.state.debate import Debate, judge_seats
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from server.debate.facts.beliefs import Citation, ShareText
-from server.debate.facts.config import ANALYST, METER, OBSERVER, READER, Count, Dollars, Fact, SeatPrompt
+from server.debate.facts.fact import Count, Dollars, Fact
+from server.debate.facts.setup.seats import ANALYST, METER, OBSERVER, READER, SeatPrompt
 from server.debate.facts.text import clean, collapse_whitespace
 
 Pattern = Literal[

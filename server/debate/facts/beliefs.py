@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from server.debate.facts.config import Count, Fact
+from server.debate.facts.fact import Count, Fact
 
 ConsensusKind = Literal["unanimous", "supermajority", "majority", "plurality", "settled"]
 """How much of the weight asked is behind a verdict: all, 2/3, more than half, less. `settled`: the moderator's word."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from server.debate.facts.answers import Usage
-from server.debate.facts.config import Fact
+from server.debate.facts.fact import Fact
 
 MOST_RECALLED = 5
 MOST_RECALLED_BYTES = 2_000

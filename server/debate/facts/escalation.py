@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from server.debate.facts.beliefs import Belief
-from server.debate.facts.config import Count, Dollars, Fact
+from server.debate.facts.fact import Count, Dollars, Fact
 
 OpenedBecause = Literal["request", "contested", "undecided"]
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from server.debate.facts import config
 from server.debate.facts.answers import (
     MESSAGE_SLOT,
     Answer,
@@ -21,7 +20,6 @@ from server.debate.facts.answers import (
     Extracted,
     HandedOff,
     HandoffFailed,
-    Lookup,
     Measured,
     MessageAct,
     Observed,
@@ -44,35 +42,17 @@ from server.debate.facts.beliefs import (
     Shares,
     TalkSkipped,
     Vote,
-    VotingRule,
     Wave,
-    Weight,
     find_choice,
 )
 from server.debate.facts.causes import EndCause, FailureCause, PauseCause, format_end_cause
-from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Count, Fact
-from server.debate.facts.earlier import EarlierWithdrawn, Memory, Moment
+from server.debate.facts.earlier import EarlierWithdrawn, Moment
 from server.debate.facts.escalation import EscalationEvent
+from server.debate.facts.fact import Count, Fact
 from server.debate.facts.interventions import InterventionEvent, TagEvent
-from server.debate.facts.team import Team
-
-__all__ = [
-    "Answer",
-    "DefaultPlanUsed",
-    "Digested",
-    "Extracted",
-    "HandedOff",
-    "HandoffFailed",
-    "Lookup",
-    "Measured",
-    "Observed",
-    "PassageRead",
-    "PromptsComputed",
-    "Researched",
-    "SlotFact",
-    "Unknown",
-    "Usage",
-]  # with all that is defined here: one place to import facts from
+from server.debate.facts.setup.limits import Breakpoint
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Debater
 
 OfficerTask = Literal["framing", "digest", "opening", "closing", "audit", "observation", "deliverable"]
 ReaderTask = Literal["extraction", "measurement"]
@@ -81,79 +61,6 @@ Task = OfficerTask | ReaderTask | Literal["argument", "message", "answer", "ball
 
 Act = MessageAct | Literal["argument", "answer"]
 Outcome = Literal["decided", "leaning", "contested", "synthesis", "undecided"]
-
-
-class Opened(Fact):
-    """The complete set-up, phases included: a later release cannot change what was agreed."""
-
-    kind: Literal["opened"] = "opened"
-    question: str
-    format: str
-    phases: tuple[config.Phase, ...]
-    debaters: tuple[config.Debater, ...]
-    labels: tuple[str, ...]  # the debaters' code words in prompts
-    judges: config.JudgePanel
-    max_rounds: int
-    seed: int
-    documents: tuple[config.Document, ...] = ()
-    instructions: str = ""
-    quorum: int = 2  # with fewer speakers in a round of talk, the debate pauses
-    turn_timeout: int = 120  # seconds for one answer, retries included
-    max_turn_tokens: int = 2000  # a ceiling, with room for models that think first
-    turn_words: int = 180  # the length of a turn that debaters are asked for
-    run: bool = False  # the server runs it to the verdict unattended
-    has_predicate: bool = False  # code of the process that opened it may end the talk
-    prompt_functions: tuple[str, ...] = ()  # seats whose prompts such code writes; "" for those without one
-    tags: tuple[str, ...] = ()
-    brief: config.Brief = "advocate"  # advocates never concede in public; panel members may change their mind
-    moderator: config.Moderator | None = None
-    referee: config.Officer | None = None
-    observer: config.Observer | None = None
-    analyst: config.Officer | None = None  # reads what the turns of each round claim
-    synthesizer: config.Officer | None = None
-    meter: config.Meter | None = None  # measures whether positions of voters are alike
-    ballots: config.BallotMode = "none"  # when the debaters are asked in private what they hold to be right
-    effort: config.Effort | None = None  # what was left to a preset, and which one
-    stop: config.StopMode = "off"  # whether ballots that move no more end the talk, or only say so
-    challenges: config.Challenges = config.Challenges()
-    skip_if_agreed: bool = False  # whether blind ballots that agree are the verdict
-    mirror: config.MirrorMode = "off"  # whether the debate is held again with the stances swapped
-    output_schema: str = ""  # JSON Schema of the synthesizer's result, as JSON
-    handoff: config.HandoffMode = "structured"  # how the choice of the next speaker is read
-    voting: VotingRule | None = None  # makes the consensus of a vote, in place of the usual counting
-    weights: tuple[Weight, ...] = ()  # of the votes that do not count as one
-    counting: str = ""  # the rule that makes the verdict; "" for the usual one of these phases
-    max_turns: int = 0  # of the whole talk; 0 for as many as its rounds have
-    fallback_models: tuple[str, ...] = ()  # tried in order when a seat's own model fails
-    reader: config.Reader | None = None  # digests documents that do not fit every window
-    framer: config.Framer | None = None  # proposes positions in place of those of `debaters`
-    framing: config.Framing | None = None  # how they came about, where that is known
-    limits: config.Limits = config.Limits()
-    prices: tuple[config.Price, ...] = ()  # of every model that may be called; needed by limits and estimates
-    windows: tuple[config.Window, ...] = ()  # of the models whose window is known
-    pause_when: tuple[config.Breakpoint, ...] = ()
-    on_window: config.OnWindow = "refuse"  # a prompt that does not fit: or it is sent all the same
-    hidden_from_client: tuple[str, ...] = ()  # kinds of seats, and seats
-    hidden_from_seats: tuple[str, ...] = ()
-    team: Team | None = None  # how its models were chosen
-    ledger: config.LedgerExtract | None = None  # what is known of the judges; None where there is no ledger
-    cache: config.CacheMode = "off"  # whether answers of other debates to the same request are used again
-    memory: Memory | None = None  # what earlier debates concluded; None where nobody asked for it
-    forked_from: str = ""  # the debate whose first rounds this one begins with
-    forked_root: str = ""  # the first debate of its family: that one, or the one which that one goes back to
-    forked_at_round: Count = 0  # how many rounds were inherited
-    forked_hash: str = ""  # of the last inherited entry
-    forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
-    mirror_of: str = ""  # the debate of which this one is the mirror
-    mirrored_hash: str = ""  # of its entry that opened this one
-
-    @property
-    def usage(self) -> Usage | None:
-        return self.memory.usage if self.memory else None  # what it took to open it
-
-    @property
-    def needs_framing(self) -> bool:
-        return self.framer is not None and self.framing is None
 
 
 class PhaseEntered(Fact):
@@ -183,7 +90,7 @@ class PositionsFramed(Answer):
     kind: Literal["positions_framed"] = "positions_framed"
     seat: str = FRAMER
     question_kind: Literal["yes_no", "open"]
-    debaters: tuple[config.Debater, ...]
+    debaters: tuple[Debater, ...]
     labels: tuple[str, ...]
     assumption: str = ""  # what is taken for given where the question leaves it open
 
@@ -315,7 +222,7 @@ class Paused(Fact):
 
     kind: Literal["paused"] = "paused"
     cause: PauseCause = "request"
-    breakpoints: tuple[config.Breakpoint, ...] = ()  # those that held, where the cause is "pause_when"
+    breakpoints: tuple[Breakpoint, ...] = ()  # those that held, where the cause is "pause_when"
     seats: tuple[str, ...] = ()  # those without a turn or an answer, where they are the cause
     reason: str
     until: Moment | Literal[""] = ""  # when it resumes unattended; "" where somebody has to resume it

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from server.debate.facts.beliefs import Weight
-from server.debate.facts.config import Count, Fact, Limits, Price
+from server.debate.facts.fact import Count, Fact
+from server.debate.facts.setup.limits import Limits, Price
 from server.debate.facts.text import format_count
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from server.debate.ballots.waves import is_blind_ballot
 from server.debate.documents.marks import disarm_marks
-from server.debate.facts.config import seat_kind
 from server.debate.facts.earlier import Recalled
 from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.setup.seats import seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.rules.calls import Call

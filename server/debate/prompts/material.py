@@ -9,10 +9,10 @@ from server.debate.ballots.rhetoric import find_contest, list_contestable, list_
 from server.debate.documents.marks import disarm_marks
 from server.debate.documents.sections import PASSAGE_LENGTH, describe_section
 from server.debate.facts.answers import Span
-from server.debate.facts.config import seat_kind
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.setup.seats import seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts import wording
 from server.debate.prompts.transcript import describe_record, show_text

@@ -22,10 +22,11 @@ from typing import Any, Literal, assert_never
 from server.debate.arguments.points import format_id, list_points
 from server.debate.ballots.waves import find_wave, is_private_ballot
 from server.debate.documents.marks import disarm_marks
-from server.debate.facts.config import AWAITED, HandoffMode
 from server.debate.facts.events import Task
 from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.setup.options import HandoffMode
+from server.debate.facts.setup.seats import AWAITED
 from server.debate.facts.text import clean_line
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording

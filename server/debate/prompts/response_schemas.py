@@ -13,7 +13,7 @@ from server.debate.arguments.extraction import MAX_CLAIMS
 from server.debate.ballots.rhetoric import MAX_MARKS
 from server.debate.facts.answers import ClaimRelation, Pattern, PointKind
 from server.debate.facts.beliefs import BLIND_WAVES, Wave
-from server.debate.facts.config import HandoffMode
+from server.debate.facts.setup.options import HandoffMode
 from server.debate.prompts.tool_schemas import Function, build_function
 
 MAX_CITED = 12

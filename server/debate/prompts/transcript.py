@@ -15,20 +15,12 @@ from server.debate.arguments.sources import Source, list_sources
 from server.debate.documents.digests import render_digest
 from server.debate.documents.marks import disarm_marks, mark_quotes
 from server.debate.documents.sections import describe_section
-from server.debate.facts.config import Debater, Phase, seat_kind
-from server.debate.facts.events import (
-    Audited,
-    DefaultPlanUsed,
-    Extracted,
-    PassageRead,
-    PhaseEntered,
-    RoundClosed,
-    RoundOpened,
-    SlotFact,
-    Spoke,
-)
+from server.debate.facts.answers import DefaultPlanUsed, Extracted, PassageRead, SlotFact
+from server.debate.facts.events import Audited, PhaseEntered, RoundClosed, RoundOpened, Spoke
 from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.quoting import quote_inline, quote_verbatim
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import Debater, seat_kind
 from server.debate.facts.text import clean_line
 from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import phase_instruction

@@ -1,7 +1,8 @@
 """The fixed texts of prompts: the common rules, what each phase is about, the task of each seat."""
 
-from server.debate.facts.config import Brief, Order, Phase
 from server.debate.facts.quoting import quote_verbatim
+from server.debate.facts.setup.options import Brief
+from server.debate.facts.setup.phases import Order, Phase
 
 _DEBATER_RULES: dict[Brief, str] = {
     "advocate": "Debaters defend their position to the end; in public they concede a point of it at most.",

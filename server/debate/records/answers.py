@@ -4,10 +4,29 @@ import json
 from typing import assert_never
 
 from server.debate.arguments.points import list_points
-from server.debate.facts import events
-from server.debate.facts.config import CALLER, EMBEDDED, WRITTEN
+from server.debate.facts.answers import (
+    Digested,
+    Extracted,
+    HandoffFailed,
+    Measured,
+    Observed,
+    Researched,
+    Usage,
+)
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.events import Failed, HandoffFailed, Judged, Researched, SlotEvent, Usage
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Failed,
+    Judged,
+    PositionsFramed,
+    RoundClosed,
+    RoundOpened,
+    SlotEvent,
+    Spoke,
+    Synthesized,
+)
+from server.debate.facts.setup.seats import CALLER, EMBEDDED, WRITTEN
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import normalize_name
@@ -73,32 +92,32 @@ def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR
             limits = debate.limits
             in_time = event.cause != "late" or limits.round_timeout or limits.max_seconds
             require(in_time, "there is no limit of time that it missed")
-        case events.PositionsFramed():
+        case PositionsFramed():
             check_framing(debate, event)
-        case events.Spoke():
+        case Spoke():
             check_spoken(debate, event)
         case Judged():
             check_judgment(debate, event)
-        case events.RoundOpened():
+        case RoundOpened():
             many = 2 * len(debate.names)
             require(len(event.next_speakers) <= many, f"next_speakers: at most {many}")
-        case events.RoundClosed():
+        case RoundClosed():
             require(event.summary, "there is no summary")
-        case events.Synthesized():
+        case Synthesized():
             check_deliverable(debate, event)
-        case events.Audited():
+        case Audited():
             require(event.text, "there is no text")
-        case events.Observed():
+        case Observed():
             require(event.informative or not event.marks, "its model is too small to see anything")
-        case events.Extracted():
+        case Extracted():
             is_empty = not (event.claims or event.left_out)
             require(event.informative or is_empty, "its model is too small to read claims")
-        case events.Digested():
+        case Digested():
             require(
                 collapse_whitespace(clean(event.summary)) == event.summary,
                 "its summary is not one clean line",
             )
-        case events.Balloted() | events.Measured() | HandoffFailed() | Researched():
+        case Balloted() | Measured() | HandoffFailed() | Researched():
             pass
         case _:
             assert_never(event)
@@ -123,7 +142,7 @@ def check_research(debate: Debate, event: Researched, call: Call) -> None:
     require(0 < len(event.lookups) <= MAX_LOOKUPS, f"lookups: from 1 to {MAX_LOOKUPS}")
 
 
-def check_framing(debate: Debate, event: events.PositionsFramed) -> None:
+def check_framing(debate: Debate, event: PositionsFramed) -> None:
     stances = [debater.stance for debater in event.debaters]
     is_plain = all(stance and collapse_whitespace(stance) == stance for stance in stances)
     is_plain = is_plain and collapse_whitespace(event.assumption) == event.assumption
@@ -133,7 +152,7 @@ def check_framing(debate: Debate, event: events.PositionsFramed) -> None:
     require(event.labels == label_debaters(debate.setup, event.debaters), "its labels are not those drawn")
 
 
-def check_spoken(debate: Debate, event: events.Spoke) -> None:
+def check_spoken(debate: Debate, event: Spoke) -> None:
     phase = debate.phase
     hands_over = phase is not None and phase.order == "handoff"
     require(event.text, "nothing was said")
@@ -167,7 +186,7 @@ def check_judgment(debate: Debate, event: Judged) -> None:
     )
 
 
-def check_deliverable(debate: Debate, event: events.Synthesized) -> None:
+def check_deliverable(debate: Debate, event: Synthesized) -> None:
     require(event.text, "there is no text")
     if not (schema := debate.setup.output_schema):
         return

@@ -10,12 +10,50 @@ from server.debate.commands.intervene import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOT
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
 from server.debate.commands.revise_positions import MAX_STANCE_LENGTH
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
-from server.debate.facts import answers, config, escalation, events, interventions
-from server.debate.facts.answers import DefaultPositionsUsed
-from server.debate.facts.config import MAX_PROMPT_LENGTH, Fact
+from server.debate.facts import answers, escalation, interventions
+from server.debate.facts.answers import (
+    DefaultPlanUsed,
+    DefaultPositionsUsed,
+    Digested,
+    HandoffFailed,
+    Lookup,
+    SlotFact,
+    Usage,
+)
 from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.events import Recorded, Usage
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Concluded,
+    Ended,
+    Failed,
+    Judged,
+    Paused,
+    PhaseEntered,
+    PositionsFramed,
+    Recorded,
+    Resumed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
+from server.debate.facts.fact import Fact
+from server.debate.facts.setup.documents import Document
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import (
+    MAX_PROMPT_LENGTH,
+    METER,
+    Debater,
+    Framing,
+    JudgePanel,
+    Moderator,
+    Officer,
+    SeatPrompt,
+)
 from server.debate.facts.text import clean
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
@@ -35,18 +73,18 @@ MAX_LINE_LENGTH = 200
 MAX_REASON_LENGTH = 2_500  # of what the server wrote, which may list names and failures
 
 TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
-    config.Debater: {
+    Debater: {
         "stance": MAX_STANCE_LENGTH,
         "role": MAX_STANCE_LENGTH,
         "system_prompt": MAX_PROMPT_LENGTH,
     },
-    config.Document: {"title": 300, "text": MAX_DOCUMENT_LENGTH, "url": 2000},
-    config.JudgePanel: {"prompt": MAX_PROMPT_LENGTH},
-    config.Moderator: {"prompt": MAX_PROMPT_LENGTH},
-    config.Officer: {"prompt": MAX_PROMPT_LENGTH},
-    config.SeatPrompt: {"text": MAX_PROMPT_LENGTH},
-    config.Phase: {"instruction": MAX_PROMPT_LENGTH},
-    config.Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
+    Document: {"title": 300, "text": MAX_DOCUMENT_LENGTH, "url": 2000},
+    JudgePanel: {"prompt": MAX_PROMPT_LENGTH},
+    Moderator: {"prompt": MAX_PROMPT_LENGTH},
+    Officer: {"prompt": MAX_PROMPT_LENGTH},
+    SeatPrompt: {"text": MAX_PROMPT_LENGTH},
+    Phase: {"instruction": MAX_PROMPT_LENGTH},
+    Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
     DefaultPositionsUsed: {"reason": MAX_REASON_LENGTH},
     interventions.StanceRevised: {"stance": MAX_STANCE_LENGTH},
     interventions.InterventionFact: {
@@ -54,41 +92,37 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
         "text": MAX_NOTE_LENGTH,
         "request_id": 100,
     },
-    events.Opened: {
+    Opened: {
         "question": MAX_QUESTION_LENGTH,
         "instructions": MAX_PROMPT_LENGTH,
         "output_schema": MAX_SCHEMA_SIZE,
         "tags": 60,
     },
-    events.PhaseEntered: {"detail": MAX_REASON_LENGTH},
-    events.DefaultPlanUsed: {"reason": MAX_REASON_LENGTH},
-    events.Concluded: dict.fromkeys(("verdict", "reasoning"), 10 * MAX_FIELD_LENGTH),
-    events.Paused: {"reason": MAX_REASON_LENGTH, "request_id": 100},
-    events.Resumed: {"reason": MAX_REASON_LENGTH, "request_id": 100},
-    events.Ended: {"detail": MAX_REASON_LENGTH},
+    PhaseEntered: {"detail": MAX_REASON_LENGTH},
+    DefaultPlanUsed: {"reason": MAX_REASON_LENGTH},
+    Concluded: dict.fromkeys(("verdict", "reasoning"), 10 * MAX_FIELD_LENGTH),
+    Paused: {"reason": MAX_REASON_LENGTH, "request_id": 100},
+    Resumed: {"reason": MAX_REASON_LENGTH, "request_id": 100},
+    Ended: {"detail": MAX_REASON_LENGTH},
     escalation.MirrorSkipped: {"reason": MAX_REASON_LENGTH},
-    events.Digested: {"summary": 4_000},
-    events.PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
-    events.RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
-    events.Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
-    events.Audited: {"text": MAX_TURN_LENGTH},
+    Digested: {"summary": 4_000},
+    PositionsFramed: {"assumption": MAX_ASSUMPTION_LENGTH},
+    RoundOpened: {"briefing": MAX_FIELD_LENGTH, "new_angle": MAX_FIELD_LENGTH},
+    Spoke: {"text": MAX_TURN_LENGTH, "no_handoff": MAX_REASON_LENGTH},
+    Audited: {"text": MAX_TURN_LENGTH},
     answers.Span: {"quote": MAX_TURN_LENGTH},
     answers.Mark: {"why": MAX_WHY_LENGTH},
     answers.Contest: {"why": MAX_WHY_LENGTH},
     answers.Claim: dict.fromkeys(("wording", "evidence"), MAX_WHY_LENGTH),
     answers.LeftOut: {"why": MAX_WHY_LENGTH},
     answers.DirectMessage: {"text": MAX_MESSAGE_LENGTH},
-    events.RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
-    events.Balloted: dict.fromkeys(
-        ("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH
-    ),
-    events.Judged: dict.fromkeys(
-        ("verdict", "reasoning", "common_position", "would_change"), MAX_FIELD_LENGTH
-    ),
-    events.Synthesized: {"text": MAX_VALUE_SIZE},
-    events.Lookup: {"tool": MAX_LINE_LENGTH, "arguments": 4_000, "result": 8_000, "failed": 4_000},
-    events.Failed: {"detail": MAX_DETAIL_LENGTH},
-    events.HandoffFailed: {"detail": MAX_REASON_LENGTH},
+    RoundClosed: {"summary": MAX_FIELD_LENGTH, "decision": MAX_FIELD_LENGTH},
+    Balloted: dict.fromkeys(("position", "would_check", "new_point", "open_point"), MAX_SENTENCE_LENGTH),
+    Judged: dict.fromkeys(("verdict", "reasoning", "common_position", "would_change"), MAX_FIELD_LENGTH),
+    Synthesized: {"text": MAX_VALUE_SIZE},
+    Lookup: {"tool": MAX_LINE_LENGTH, "arguments": 4_000, "result": 8_000, "failed": 4_000},
+    Failed: {"detail": MAX_DETAIL_LENGTH},
+    HandoffFailed: {"detail": MAX_REASON_LENGTH},
 }
 """The most characters of each text that may have several lines or signs of any kind; see above for all others."""
 
@@ -118,9 +152,9 @@ def check_bounds(history: Sequence[Recorded]) -> None:
 
 def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
     """Check a fact and its parts. `most_attempts`: requests that an answer may have taken."""
-    is_measuring = isinstance(fact, events.SlotFact) and fact.seat == config.METER
+    is_measuring = isinstance(fact, SlotFact) and fact.seat == METER
     most_attempts = MAX_EMBEDDING_ATTEMPTS if is_measuring or isinstance(fact, Memory) else most_attempts
-    if isinstance(fact, events.Judged | events.Balloted | events.RoundClosed):
+    if isinstance(fact, Judged | Balloted | RoundClosed):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     lengths = find_text_lengths(type(fact))
     for name, value in fact:
@@ -131,12 +165,12 @@ def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
                 check_fact(part, most_attempts)
     if isinstance(fact, Usage):
         check_usage(fact, most_attempts)
-    if isinstance(fact, events.Failed):
+    if isinstance(fact, Failed):
         fewest, most = (1, 1) if fact.usage else (0, most_attempts)  # usage counts its own
         require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most}")
     if isinstance(fact, escalation.Spent):
         require(fact.reused_turns <= MAX_ENTRIES, "spent.reused_turns: no debate has so many")
-    if isinstance(fact, config.Price):
+    if isinstance(fact, Price):
         check_price(fact)
 
 
@@ -173,7 +207,7 @@ def check_usage(usage: Usage, most_attempts: int) -> None:
     require(cost <= MAX_COST_USD, f"usage.cost_usd: at most {MAX_COST_USD:,} US dollars for an answer")
 
 
-def check_price(price: config.Price) -> None:
+def check_price(price: Price) -> None:
     require(bool(price.input) == bool(price.output), "price: it is known, or it is not")
     costs = (Decimal(cost or 0) for cost in (price.input, price.output))
     require(max(costs) <= MAX_TOKEN_PRICE_USD, f"price: at most {MAX_TOKEN_PRICE_USD} US dollars for a token")

@@ -18,11 +18,11 @@ from server.debate.facts.events import (
     Concluded,
     Ended,
     Judged,
-    Opened,
     Recorded,
     RoundClosed,
     Synthesized,
 )
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.votes.panel import compare_mirror, find_voter_model, list_seats

@@ -29,10 +29,12 @@ from server.debate.commands.setup.phases import (
 from server.debate.commands.setup.team import MOST_JUDGES, list_candidates
 from server.debate.commands.setup.voting import check_voting
 from server.debate.documents.digests import find_reader_problem
-from server.debate.facts.config import WRITTEN, Fact, Framing, Phase
 from server.debate.facts.earlier import MOST_RECALLED_BYTES
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.facts.events import Opened
+from server.debate.facts.fact import Fact
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import WRITTEN, Framing
 from server.debate.facts.text import clean, clean_line, count_bytes
 from server.debate.schemas.output_schema import check_schema
 from server.debate.state.labels import is_label, label_debaters

@@ -13,24 +13,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from server.debate.commands.fork import FORKED
+from server.debate.facts.answers import HandoffFailed, PromptsComputed, SlotFact
 from server.debate.facts.beliefs import Agreed, Alerted
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorSkipped
-from server.debate.facts.events import (
-    BlockEnded,
-    Ended,
-    Event,
-    HandoffFailed,
-    Opened,
-    Paused,
-    PhaseEntered,
-    PromptsComputed,
-    Recorded,
-    Resumed,
-    SlotFact,
-    load,
-)
+from server.debate.facts.events import BlockEnded, Ended, Event, Paused, PhaseEntered, Recorded, Resumed, load
 from server.debate.facts.interventions import (
     Challenged,
     InterventionFact,
@@ -38,6 +26,7 @@ from server.debate.facts.interventions import (
     RoundsExtended,
     TalkConcluded,
 )
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import collapse_whitespace
 from server.debate.records.answers import Calls, check_asked, check_contents, find_calls
 from server.debate.records.bounds import check_bounds

@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
-from server.debate.facts.events import Failed, Usage
+from server.debate.facts.events import Failed
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.rules.calls import Call

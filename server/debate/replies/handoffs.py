@@ -6,7 +6,7 @@ A turn whose choice cannot be used is a turn all the same: who speaks next is dr
 import re
 from typing import Any
 
-from server.debate.facts.config import HandoffMode
+from server.debate.facts.setup.options import HandoffMode
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import HandoffResponse
 from server.debate.prompts.tool_schemas import parse_arguments

@@ -10,8 +10,19 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, model_validator
 
-from server.debate.facts import events
-from server.debate.facts.answers import MessageAct
+from server.debate.facts.answers import Digested, Extracted, MessageAct, Observed
+from server.debate.facts.events import (
+    AnswerEvent,
+    Audited,
+    Balloted,
+    Failed,
+    Judged,
+    PositionsFramed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.render import find_handoff_mode
 from server.debate.replies.ballots import parse_ballot
@@ -61,7 +72,7 @@ QUESTION_KINDS = {"yesno": "yes_no", "binary": "yes_no", "open": "open", "": "op
 ReplyParser = Callable[[Debate, Call, str, Reply], dict[str, Any]]
 
 
-def interpret(debate: Debate, call: Call, reply: Reply) -> events.AnswerEvent | events.Failed:
+def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | Failed:
     """The event that this reply is."""
     read, sent = reply.usage.input_tokens, reply.usage.sent_tokens
     if sent and call.task in DECIDING_TASKS:
@@ -257,18 +268,18 @@ def parse_digest_reply(debate: Debate, call: Call, text: str, _reply: Reply) -> 
     return parse_digest(debate, call, text)
 
 
-REPLY_PARSERS: dict[str, tuple[type[events.AnswerEvent], ReplyParser]] = {
-    "framing": (events.PositionsFramed, parse_framing),
-    "digest": (events.Digested, parse_digest_reply),
-    "argument": (events.Spoke, parse_argument),
-    "message": (events.Spoke, parse_direct_message),
-    "answer": (events.Spoke, parse_answer),
-    "ballot": (events.Balloted, parse_ballot_reply),
-    "judgment": (events.Judged, parse_judgment_reply),
-    "opening": (events.RoundOpened, parse_round_plan),
-    "closing": (events.RoundClosed, parse_closing),
-    "audit": (events.Audited, parse_text),
-    "observation": (events.Observed, parse_observation_reply),
-    "extraction": (events.Extracted, parse_extraction_reply),
-    "deliverable": (events.Synthesized, parse_deliverable),
+REPLY_PARSERS: dict[str, tuple[type[AnswerEvent], ReplyParser]] = {
+    "framing": (PositionsFramed, parse_framing),
+    "digest": (Digested, parse_digest_reply),
+    "argument": (Spoke, parse_argument),
+    "message": (Spoke, parse_direct_message),
+    "answer": (Spoke, parse_answer),
+    "ballot": (Balloted, parse_ballot_reply),
+    "judgment": (Judged, parse_judgment_reply),
+    "opening": (RoundOpened, parse_round_plan),
+    "closing": (RoundClosed, parse_closing),
+    "audit": (Audited, parse_text),
+    "observation": (Observed, parse_observation_reply),
+    "extraction": (Extracted, parse_extraction_reply),
+    "deliverable": (Synthesized, parse_deliverable),
 }

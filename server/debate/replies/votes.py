@@ -12,7 +12,7 @@ from typing import Any
 from server.debate.arguments.citations import find_cited
 from server.debate.arguments.points import format_id, list_points
 from server.debate.facts.beliefs import Belief, Citation, Criterion, apportion
-from server.debate.facts.config import WRITTEN
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import clean
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import (

@@ -15,23 +15,26 @@ from server.debate.ballots.challenges import add_ballot_event, find_alert, is_ch
 from server.debate.ballots.convergence import build_converged, find_block_problem, find_convergence
 from server.debate.ballots.waves import has_last_ballots
 from server.debate.documents.passages import build_passages, find_passage_problem
-from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
+from server.debate.facts.answers import (
+    HandedOff,
+    PassageRead,
+    PredicateLost,
+    PromptFunctionsLost,
+    PromptsComputed,
+)
 from server.debate.facts.beliefs import Agreed, Alerted, Vote
 from server.debate.facts.causes import EndCause
-from server.debate.facts.config import Phase, find_block
 from server.debate.facts.events import (
     BlockEnded,
     CodeEvent,
     Ended,
     Event,
-    HandedOff,
-    PassageRead,
     PhaseEntered,
-    PromptsComputed,
     RoundClosed,
     RoundOpened,
 )
 from server.debate.facts.interventions import RoundsExtended, TalkConcluded
+from server.debate.facts.setup.phases import Phase, find_block
 from server.debate.rules.speaking_order import build_handoff_events, compute_seat_order
 from server.debate.state.debate import Debate, find_phase, replace
 from server.debate.state.seats import phase_seats, seat_models

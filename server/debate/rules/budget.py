@@ -17,19 +17,11 @@ from server.debate.ballots.waves import (
     list_blind_voters,
     list_later_voters,
 )
-from server.debate.facts.config import (
-    ANALYST,
-    FRAMER,
-    MODERATOR,
-    OBSERVER,
-    READER,
-    REFEREE,
-    WRITTEN,
-    Phase,
-    count_passes,
-)
 from server.debate.facts.escalation import Spent
-from server.debate.facts.events import Opened, PhaseEntered
+from server.debate.facts.events import PhaseEntered
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase, count_passes
+from server.debate.facts.setup.seats import ANALYST, FRAMER, MODERATOR, OBSERVER, READER, REFEREE, WRITTEN
 from server.debate.facts.text import format_count
 from server.debate.rules.schedule import (
     CLOSING_SLOT,

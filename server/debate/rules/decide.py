@@ -21,18 +21,19 @@ from dataclasses import dataclass
 from server.debate.ballots.challenges import build_challenge
 from server.debate.ballots.convergence import build_talk_skipped
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.answers import PromptFunctionsLost
-from server.debate.facts.config import AWAITED, CALLER, CLIENT, FRAMER, HUMAN, MAX_PROMPT_LENGTH, SeatPrompt
+from server.debate.facts.answers import PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import require_length
-from server.debate.facts.events import (
-    Ended,
-    Event,
-    Failed,
-    Paused,
-    PhaseEntered,
-    PromptsComputed,
-)
+from server.debate.facts.events import Ended, Event, Failed, Paused, PhaseEntered
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.setup.seats import (
+    AWAITED,
+    CALLER,
+    CLIENT,
+    FRAMER,
+    HUMAN,
+    MAX_PROMPT_LENGTH,
+    SeatPrompt,
+)
 from server.debate.facts.text import clean
 from server.debate.rules.advance import (
     NO_CODE,

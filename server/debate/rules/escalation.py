@@ -16,7 +16,6 @@ from hashlib import sha256
 from typing import Any, assert_never
 
 from server.debate.facts.beliefs import Belief, Weight
-from server.debate.facts.config import AWAITED, Limits, Window
 from server.debate.facts.escalation import (
     EscalationEvent,
     JudgesAdded,
@@ -28,8 +27,11 @@ from server.debate.facts.escalation import (
     OpenedBecause,
     Spent,
 )
-from server.debate.facts.events import Opened, Outcome
+from server.debate.facts.events import Outcome
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.setup.limits import Limits, Window
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import AWAITED
 from server.debate.rules.advance import comes_after_verdict
 from server.debate.rules.budget import (
     ElapsedTime,

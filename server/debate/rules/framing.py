@@ -7,10 +7,11 @@ place of those of the format. Where it gives no usable answer, those of the form
 from collections.abc import Sequence
 
 from server.debate.facts.answers import DefaultPositionsUsed
-from server.debate.facts.config import FRAMER, Debater, Framing
 from server.debate.facts.earlier import EarlierWithdrawn
-from server.debate.facts.events import Event, Opened, PositionsFramed
+from server.debate.facts.events import Event, PositionsFramed
 from server.debate.facts.interventions import PositionsRevised
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import FRAMER, Debater, Framing
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
 from server.debate.rules.schedule import FRAMING_SLOT, is_exhausted, slot_failures

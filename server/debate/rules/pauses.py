@@ -18,18 +18,13 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.config import SYNTHESIZER, Breakpoint, BreakpointCondition, Phase
-from server.debate.facts.events import (
-    Concluded,
-    DefaultPlanUsed,
-    Ended,
-    Event,
-    Opened,
-    Paused,
-    PhaseEntered,
-    Task,
-)
+from server.debate.facts.answers import DefaultPlanUsed
+from server.debate.facts.events import Concluded, Ended, Event, Paused, PhaseEntered, Task
 from server.debate.facts.interventions import LimitsChanged
+from server.debate.facts.setup.limits import Breakpoint, BreakpointCondition
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import SYNTHESIZER
 from server.debate.rules.advance import count_last_vote
 from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.schedule import (

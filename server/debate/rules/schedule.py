@@ -36,9 +36,12 @@ from server.debate.ballots.waves import (
     list_blind_voters,
     list_later_voters,
 )
-from server.debate.facts.answers import MESSAGE_SLOT
+from server.debate.facts.answers import MESSAGE_SLOT, Usage
 from server.debate.facts.causes import FailureCause
-from server.debate.facts.config import (
+from server.debate.facts.events import Balloted, Failed, RoundOpened, Spoke, Task
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import (
     ANALYST,
     FRAMER,
     METER,
@@ -48,9 +51,7 @@ from server.debate.facts.config import (
     REFEREE,
     SYNTHESIZER,
     WRITTEN,
-    Phase,
 )
-from server.debate.facts.events import Balloted, Failed, Opened, RoundOpened, Spoke, Task, Usage
 from server.debate.state.debate import Debate, RoundPlan, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model, find_own_models, phase_seats

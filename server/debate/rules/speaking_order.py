@@ -2,8 +2,10 @@
 
 from hashlib import sha256
 
-from server.debate.facts.config import Phase
-from server.debate.facts.events import Event, HandedOff, HandoffFailed, Opened
+from server.debate.facts.answers import HandedOff, HandoffFailed
+from server.debate.facts.events import Event
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
 from server.debate.state.debate import Debate
 from server.debate.state.seats import phase_seats
 

@@ -18,9 +18,24 @@ from server.debate.ballots import challenges, convergence, rhetoric
 from server.debate.ballots.similarity import find_measurement_problem
 from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
 from server.debate.documents import digests
-from server.debate.facts.answers import DefaultPositionsUsed, PredicateLost, PromptFunctionsLost
+from server.debate.facts.answers import (
+    DefaultPlanUsed,
+    DefaultPositionsUsed,
+    Digested,
+    Extracted,
+    HandedOff,
+    HandoffFailed,
+    Measured,
+    Observed,
+    PassageRead,
+    PredicateLost,
+    PromptFunctionsLost,
+    PromptsComputed,
+    Researched,
+    SlotFact,
+    Unknown,
+)
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
-from server.debate.facts.config import MODERATOR
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
@@ -28,35 +43,22 @@ from server.debate.facts.events import (
     Balloted,
     BlockEnded,
     Concluded,
-    DefaultPlanUsed,
-    Digested,
     Ended,
     Event,
-    Extracted,
     Failed,
-    HandedOff,
-    HandoffFailed,
     Judged,
     KnownEvent,
     LateEvent,
-    Measured,
-    Observed,
-    Opened,
-    PassageRead,
     Paused,
     PhaseEntered,
     PositionsFramed,
-    PromptsComputed,
-    Researched,
     Resumed,
     RoundClosed,
     RoundOpened,
     SlotEvent,
-    SlotFact,
     Spoke,
     Synthesized,
     Task,
-    Unknown,
 )
 from server.debate.facts.interventions import (
     Challenged,
@@ -69,6 +71,8 @@ from server.debate.facts.interventions import (
     TalkConcluded,
     TurnRetracted,
 )
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import MODERATOR
 from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.schedule import (

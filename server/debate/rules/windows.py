@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from server.debate.documents.digests import count_digest_characters
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.schedule import count_turns
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once

@@ -6,24 +6,52 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
-from server.debate.facts import escalation, events
+from server.debate.facts import escalation
 from server.debate.facts import interventions as changes
-from server.debate.facts.answers import MESSAGE_SLOT, PredicateLost, PromptFunctionsLost
-from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
-from server.debate.facts.config import (
-    JUDGE_PREFIX,
-    READER,
-    Breakpoint,
-    Debater,
-    Limits,
-    Phase,
-    Price,
+from server.debate.facts.answers import (
+    MESSAGE_SLOT,
+    DefaultPlanUsed,
+    Digested,
+    Extracted,
+    HandedOff,
+    HandoffFailed,
+    Measured,
+    Observed,
+    PassageRead,
+    PredicateLost,
+    PromptFunctionsLost,
+    PromptsComputed,
+    Researched,
+    SlotFact,
+    Unknown,
+    Usage,
 )
-from server.debate.facts.events import AnswerEvent, Failed, Opened, Spoke
+from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
+from server.debate.facts.events import (
+    AnswerEvent,
+    Audited,
+    Balloted,
+    BlockEnded,
+    Concluded,
+    Ended,
+    Failed,
+    Judged,
+    Paused,
+    PhaseEntered,
+    PositionsFramed,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
 from server.debate.facts.interventions import Challenged, NoteAdded
+from server.debate.facts.setup.limits import Breakpoint, Limits, Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import JUDGE_PREFIX, READER, Debater
 
-RoundPlan = events.RoundOpened | events.DefaultPlanUsed
-TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | events.Audited | events.RoundClosed
+RoundPlan = RoundOpened | DefaultPlanUsed
+TranscriptEvent = RoundPlan | Spoke | NoteAdded | Challenged | Audited | RoundClosed
 """What prompts show of a round."""
 
 T = TypeVar("T")
@@ -33,50 +61,50 @@ T = TypeVar("T")
 class Debate:
     setup: Opened  # as opened, with the positions that were framed and the judges that were added since
     version: int = 1  # number of events
-    framed: events.PositionsFramed | None = None
-    digests: tuple[events.Digested, ...] = ()
-    passages: tuple[events.PassageRead, ...] = ()
-    rounds: tuple[events.PhaseEntered, ...] = ()
+    framed: PositionsFramed | None = None
+    digests: tuple[Digested, ...] = ()
+    passages: tuple[PassageRead, ...] = ()
+    rounds: tuple[PhaseEntered, ...] = ()
     transcript_events: tuple[TranscriptEvent, ...] = ()  # in the order recorded
     turns: tuple[Spoke, ...] = ()  # those of them that are turns
     round_starts: tuple[int, ...] = ()  # how many of them there were before each round
     notes: tuple[NoteAdded | Challenged, ...] = ()  # those that are notes and challenges
     note_versions: tuple[int, ...] = ()  # the version that each of them made
-    ended_blocks: tuple[events.BlockEnded, ...] = ()
+    ended_blocks: tuple[BlockEnded, ...] = ()
     predicate_lost: PredicateLost | None = None
     prompt_functions_lost: PromptFunctionsLost | None = None
-    computed_prompts: tuple[events.PromptsComputed, ...] = ()
-    handoffs: tuple[events.HandedOff, ...] = ()
-    handoff_failures: tuple[events.HandoffFailed, ...] = ()
-    research: tuple[events.Researched, ...] = ()
-    observations: tuple[events.Observed, ...] = ()
-    extractions: tuple[events.Extracted, ...] = ()
-    measurements: tuple[events.Measured, ...] = ()
+    computed_prompts: tuple[PromptsComputed, ...] = ()
+    handoffs: tuple[HandedOff, ...] = ()
+    handoff_failures: tuple[HandoffFailed, ...] = ()
+    research: tuple[Researched, ...] = ()
+    observations: tuple[Observed, ...] = ()
+    extractions: tuple[Extracted, ...] = ()
+    measurements: tuple[Measured, ...] = ()
     research_versions: tuple[int, ...] = ()  # the version that each of them made
-    ballots: tuple[events.Balloted, ...] = ()  # without samples
-    samples: tuple[events.Balloted, ...] = ()  # of the baseline
+    ballots: tuple[Balloted, ...] = ()  # without samples
+    samples: tuple[Balloted, ...] = ()  # of the baseline
     skipped: TalkSkipped | None = None
     convergence: tuple[Converged, ...] = ()
     alerts: tuple[Alerted, ...] = ()
-    judgments: tuple[events.Judged, ...] = ()
-    superseded: tuple[events.Judged | events.Balloted, ...] = ()  # from before a retraction, asked again
+    judgments: tuple[Judged, ...] = ()
+    superseded: tuple[Judged | Balloted, ...] = ()  # from before a retraction, asked again
     retracted_at: int = 0  # the version that the last retraction made
-    deliverable: events.Synthesized | None = None
+    deliverable: Synthesized | None = None
     failures: tuple[Failed, ...] = ()
     answered_slots: frozenset[tuple[str, int]] = frozenset()  # (seat, slot_index), in this round
     round_failures: tuple[Failed, ...] = ()  # those of this round that count against a seat
     interventions: tuple[changes.InterventionEvent, ...] = ()
     failed_models: frozenset[tuple[str, str]] = frozenset()  # (seat, model)
     unheard: frozenset[str] = frozenset()  # debaters without a turn for whom the debate has paused
-    paused: events.Paused | None = None
+    paused: Paused | None = None
     passed_breakpoints: frozenset[tuple[Breakpoint, str]] = frozenset()  # each with what it held for
     agreements: tuple[Agreed, ...] = ()
     judges_added: tuple[escalation.JudgesAdded, ...] = ()  # they are in the setup
     mirror_opened: escalation.MirrorOpened | None = None
     mirror: escalation.MirrorHeld | escalation.MirrorSkipped | None = None
-    verdict: events.Concluded | None = None
-    ended: events.Ended | None = None
-    unknown: tuple[events.Unknown, ...] = ()  # of a later release, and what follows from them
+    verdict: Concluded | None = None
+    ended: Ended | None = None
+    unknown: tuple[Unknown, ...] = ()  # of a later release, and what follows from them
     cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """What was found in finished rounds (`by_round`, `prompts.transcript`), each beside all that it was made of."""
 
@@ -209,12 +237,12 @@ class Debate:
         return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundPlan))
 
     @cached_property
-    def round_summaries(self) -> tuple[events.RoundClosed, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, events.RoundClosed))
+    def round_summaries(self) -> tuple[RoundClosed, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, RoundClosed))
 
     @cached_property
-    def audits(self) -> tuple[events.Audited, ...]:
-        return tuple(fact for fact in self.transcript_events if isinstance(fact, events.Audited))
+    def audits(self) -> tuple[Audited, ...]:
+        return tuple(fact for fact in self.transcript_events if isinstance(fact, Audited))
 
     def events_since(self, round_number: int) -> tuple[TranscriptEvent, ...]:
         """What the transcript holds of this round and those after it."""
@@ -258,30 +286,30 @@ class Debate:
         arguments = (fact for fact in facts if isinstance(fact, Spoke) and fact.act == "argument")
         return (*arguments, *chain.from_iterable(self.round_exchanges(round_number)))
 
-    def round_ballots(self, round_number: int) -> tuple[events.Balloted, ...]:
+    def round_ballots(self, round_number: int) -> tuple[Balloted, ...]:
         """The ballots of a round in the order of the seats, whatever order they arrived in; private ones last."""
         seats = (*self.names, *judge_seats(self.setup))
         cast = [ballot for ballot in self.ballots if ballot.round == round_number]
         return tuple(sorted(cast, key=lambda ballot: (ballot.slot_index, seats.index(ballot.seat))))
 
     @cached_property
-    def private_ballots(self) -> tuple[events.Balloted, ...]:
+    def private_ballots(self) -> tuple[Balloted, ...]:
         """Those that decide nothing by themselves, in the order of rounds, waves and seats."""
         rounds = range(1, self.round + 1)
         return tuple(b for number in rounds for b in self.round_ballots(number) if b.wave != "vote")
 
-    def round_votes(self, round_number: int) -> tuple[events.Balloted, ...]:
+    def round_votes(self, round_number: int) -> tuple[Balloted, ...]:
         """Those of them that are counted."""
         return tuple(ballot for ballot in self.round_ballots(round_number) if ballot.wave == "vote")
 
     @cached_property
-    def votes(self) -> tuple[tuple[events.Balloted, ...], ...]:
+    def votes(self) -> tuple[tuple[Balloted, ...], ...]:
         """The ballots of each vote that was held, those that are counted."""
         entered = (held.round for held in self.rounds if self.round_phase(held.round).is_vote)
         return tuple(map(self.round_votes, entered))
 
     @cached_property
-    def last_ballots(self) -> tuple[events.Balloted, ...]:
+    def last_ballots(self) -> tuple[Balloted, ...]:
         return self.votes[-1] if self.votes else ()
 
     def debater(self, name: str) -> Debater:
@@ -311,11 +339,11 @@ class Debate:
         )
 
     @cached_property
-    def all_failures(self) -> tuple[Failed | events.HandoffFailed, ...]:
+    def all_failures(self) -> tuple[Failed | HandoffFailed, ...]:
         return (*self.failures, *self.handoff_failures)
 
     @cached_property
-    def usage(self) -> tuple[events.Usage, ...]:
+    def usage(self) -> tuple[Usage, ...]:
         """Of every answer that this debate paid for, unusable ones included, inherited ones not."""
         paid = (*self.answers, *self.research, *self.failures)
         own = (self.setup.usage, *(fact.usage for fact in paid if self.is_own(fact)))
@@ -326,7 +354,7 @@ class Debate:
         """Turns that are answers of other debates to the same request."""
         return sum(bool(turn.usage.reused_from) for turn in self.turns)
 
-    def is_own(self, fact: events.SlotFact) -> bool:
+    def is_own(self, fact: SlotFact) -> bool:
         """Whether a call was made in this debate, and is not inherited with the rounds of a fork."""
         taken_over = self.setup.forked_at_round
         return fact.round > taken_over or not (fact.round or (taken_over and fact.seat == READER))

@@ -11,9 +11,9 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 
-from server.debate.facts.config import Debater
 from server.debate.facts.errors import require
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import Debater
 from server.debate.state.debate import Debate
 
 SECOND_READING = 2

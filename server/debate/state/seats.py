@@ -3,7 +3,11 @@
 from collections.abc import Collection
 from typing import assert_never, get_args
 
-from server.debate.facts.config import (
+from server.debate.facts.events import Task
+from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import (
     ANALYST,
     CLIENT,
     FRAMER,
@@ -16,12 +20,9 @@ from server.debate.facts.config import (
     WRITTEN,
     Moderator,
     Officer,
-    Phase,
     SeatKind,
     seat_kind,
 )
-from server.debate.facts.events import Opened, Task
-from server.debate.facts.interventions import ModelReplaced
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.config import WRITTEN
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
 from server.debate.rules.calls import Call, pending_calls

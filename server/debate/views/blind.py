@@ -7,9 +7,9 @@ caller's own answers are in. The record has them all the time, and so has its ex
 from collections.abc import Collection
 
 from server.debate.ballots.waves import is_private_ballot
-from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Event, Failed, SlotEvent
 from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.schedule import build_slot_groups
 from server.debate.state.debate import Debate, replace

@@ -5,9 +5,11 @@ from itertools import takewhile
 from typing import Any
 
 from server.debate.commands.fork import find_inherited_entries
-from server.debate.facts.events import Event, Opened, Paused, Recorded, Resumed, SlotFact
+from server.debate.facts.answers import SlotFact
+from server.debate.facts.events import Event, Paused, Recorded, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.quoting import disarm_markup, quote_heading
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
 from server.debate.state.seats import candidate_models, seat_models
 from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage

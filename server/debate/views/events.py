@@ -5,22 +5,17 @@ from itertools import takewhile
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
-from server.debate.facts.answers import MESSAGE_SLOT
+from server.debate.facts.answers import MESSAGE_SLOT, Extracted, Observed, PassageRead, Researched, Unknown
 from server.debate.facts.beliefs import Alerted
 from server.debate.facts.events import (
     AnswerEvent,
     Balloted,
     Ended,
     Event,
-    Extracted,
-    Observed,
-    PassageRead,
     Paused,
     PhaseEntered,
     Recorded,
-    Researched,
     Resumed,
-    Unknown,
 )
 from server.debate.facts.interventions import Challenged, InterventionEvent, InterventionFact, describe_change
 from server.debate.state.debate import Debate

@@ -8,11 +8,12 @@ from server.debate.arguments.points import format_id, split_turn
 from server.debate.ballots.challenges import describe_signs
 from server.debate.ballots.report import describe_ballot, describe_ballot_event, list_belief_lines
 from server.debate.ballots.rhetoric import describe_observation
-from server.debate.facts import events
+from server.debate.facts.answers import DefaultPlanUsed, PassageRead, SlotFact
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import SeatKind
+from server.debate.facts.events import Audited, BlockEnded, Recorded, RoundClosed, Spoke
 from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
+from server.debate.facts.setup.seats import SeatKind
 from server.debate.facts.text import clean_line, format_count, format_heading
 from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.decide import status
@@ -54,11 +55,11 @@ END_REASONS: dict[str, str] = {
 }
 """Reasons for the end of the talk that are no texts."""
 
-OfficerEvent = RoundPlan | events.Audited | events.RoundClosed
+OfficerEvent = RoundPlan | Audited | RoundClosed
 
 
 @keep_recent
-def render_transcript(debate: Debate, entries: Sequence[events.Recorded], since_round: int = 0) -> str:
+def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: int = 0) -> str:
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {quote_heading(debate.setup.question)}"]
     if since_round <= 1:
@@ -120,12 +121,12 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
     ]
 
 
-def describe_passage(passage: events.PassageRead) -> str:
+def describe_passage(passage: PassageRead) -> str:
     what = NO_PASSAGE.get(passage.found, f"characters {passage.start:,} to {passage.end:,}")
     return f"{passage.seat} asked for {quote_heading(passage.query)} in document {passage.document}: {what}"
 
 
-def describe_block_end(ended: events.BlockEnded) -> str:
+def describe_block_end(ended: BlockEnded) -> str:
     times, why = format_count(ended.passes, "time"), format_end_cause(ended.cause)
     return f"The phases from {ended.block} on were held {times}, and not again: {why}."
 
@@ -140,7 +141,7 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
         if isinstance(event, TextIntervention):
             note = note_block(event, LATE_NOTE if is_late else "")
             lines += [] if is_hidden(debate, event) else [note]
-        elif not isinstance(event, events.Spoke):
+        elif not isinstance(event, Spoke):
             lines += officer_blocks(debate, round_number, [event])
         elif shows_seat(debate, event.seat):
             lines += [turn_block(recorded, find_recorded(recorded, event)), *lookup_lines(debate, event)]
@@ -148,7 +149,7 @@ def talk_lines(debate: Debate, recorded: Debate, round_number: int) -> list[str]
     return lines
 
 
-def lookup_lines(debate: Debate, answer: events.SlotFact) -> list[str]:
+def lookup_lines(debate: Debate, answer: SlotFact) -> list[str]:
     """What a seat looked up before an answer, a line for each."""
     return [
         f"\n*{found.seat} looked up {format_item(found.tool)} {quote_heading(found.arguments)}: "
@@ -162,7 +163,7 @@ def note_block(note: TextIntervention, late: str = "") -> str:
     return f"\n### {note.title} to {note.to or 'everybody'}{late}\n\n{quote(note.text)}"
 
 
-def turn_block(debate: Debate, turn: events.Spoke) -> str:
+def turn_block(debate: Debate, turn: Spoke) -> str:
     stance = quote_heading(debate.debater(turn.seat).stance)
     recipient = "" if turn.act == "argument" else f", {turn.act} to {turn.to}"
     recipient += ", never answered" if is_unanswered(debate, turn) else ""
@@ -175,7 +176,7 @@ def turn_block(debate: Debate, turn: events.Spoke) -> str:
     return f"{title}, retracted\n\n{quote(struck)}"
 
 
-def point_blocks(debate: Debate, turn: events.Spoke) -> list[str]:
+def point_blocks(debate: Debate, turn: Spoke) -> list[str]:
     """The points of a turn, each below its id."""
     parts = split_turn(debate, turn)
     blocks = [quote(show_turn(debate, turn, 0, len(parts.before)))] if parts.before else []
@@ -189,25 +190,25 @@ def officer_blocks(debate: Debate, round_number: int, facts: Iterable[OfficerEve
     """What moderator and referee wrote in a round, if clients may see it."""
     lines = []
     for fact in facts:
-        kind: SeatKind = "referee" if isinstance(fact, events.Audited) else "moderator"
+        kind: SeatKind = "referee" if isinstance(fact, Audited) else "moderator"
         if fact.round == round_number and is_visible(debate, kind):
             lines.append(officer_block(fact))
-            lines += [] if isinstance(fact, events.DefaultPlanUsed) else lookup_lines(debate, fact)
+            lines += [] if isinstance(fact, DefaultPlanUsed) else lookup_lines(debate, fact)
     return lines
 
 
 def officer_block(written: OfficerEvent) -> str:
     title = "Moderator"
     match written:
-        case events.Audited():
+        case Audited():
             title, parts = "Referee", [quote(written.text)]
-        case events.RoundClosed():
+        case RoundClosed():
             standing = "SETTLED" if written.settled else "CONTINUE"
             title, parts = "Moderator's summary", [quote(written.summary), f"**Status**: {standing}"]
             parts += [f"**Decision**\n\n{quote(written.decision)}"] if written.decision else []
         case _:
             parts = [f"Speakers: {', '.join(written.next_speakers) or 'nobody'}."]
-            if isinstance(written, events.DefaultPlanUsed):
+            if isinstance(written, DefaultPlanUsed):
                 parts.append(f"*{format_item(written.reason)}*")
             else:
                 parts += ["**Briefing**", quote(written.briefing)] if written.briefing else []

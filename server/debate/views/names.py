@@ -9,9 +9,23 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from server.debate.documents.marks import disarm_marks, mark_quotes
-from server.debate.facts import answers, events
-from server.debate.facts.config import Fact, seat_kind
+from server.debate.facts import answers
+from server.debate.facts.answers import Answer, DefaultPlanUsed, Digested, HandoffFailed, Lookup, Researched
+from server.debate.facts.events import (
+    Audited,
+    Balloted,
+    Concluded,
+    Failed,
+    Judged,
+    Paused,
+    RoundClosed,
+    RoundOpened,
+    Spoke,
+    Synthesized,
+)
+from server.debate.facts.fact import Fact
 from server.debate.facts.interventions import Challenged
+from server.debate.facts.setup.seats import seat_kind
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate, replace
@@ -22,33 +36,33 @@ from server.debate.views.blind import hide_blind_answers
 E = TypeVar("E", bound=Fact)
 
 MODEL_TEXTS: dict[type[Fact], tuple[str, ...]] = {
-    events.Digested: ("summary",),
-    events.Spoke: ("text", "no_handoff"),
-    events.RoundOpened: ("briefing", "new_angle"),
-    events.RoundClosed: ("summary", "decision"),
-    events.Audited: ("text",),
+    Digested: ("summary",),
+    Spoke: ("text", "no_handoff"),
+    RoundOpened: ("briefing", "new_angle"),
+    RoundClosed: ("summary", "decision"),
+    Audited: ("text",),
     answers.Span: ("quote",),
     answers.Mark: ("why",),
     answers.Claim: ("wording", "evidence"),
     answers.LeftOut: ("why",),
     answers.Contest: ("why",),
     answers.DirectMessage: ("text",),
-    events.Balloted: ("position", "would_check", "new_point", "open_point"),
-    events.Judged: ("verdict", "reasoning", "common_position", "would_change"),
-    events.Synthesized: ("text",),
-    events.Failed: ("detail",),
-    events.HandoffFailed: ("detail",),
-    events.DefaultPlanUsed: ("reason",),
-    events.Lookup: ("arguments", "failed"),
-    events.Paused: ("reason",),
+    Balloted: ("position", "would_check", "new_point", "open_point"),
+    Judged: ("verdict", "reasoning", "common_position", "would_change"),
+    Synthesized: ("text",),
+    Failed: ("detail",),
+    HandoffFailed: ("detail",),
+    DefaultPlanUsed: ("reason",),
+    Lookup: ("arguments", "failed"),
+    Paused: ("reason",),
     Challenged: ("text",),
-    events.Concluded: ("verdict", "reasoning"),
+    Concluded: ("verdict", "reasoning"),
 }
 """The fields with words of models, also where the server quotes them in its own."""
 
 MODEL_PARTS: dict[type[Fact], tuple[str, ...]] = {
-    events.Researched: ("lookups",),
-    events.Spoke: ("contests", "message"),
+    Researched: ("lookups",),
+    Spoke: ("contests", "message"),
     answers.Observed: ("marks",),
     answers.Mark: ("said", "original"),
     answers.Extracted: ("claims", "left_out"),
@@ -78,27 +92,27 @@ def name_event(debate: Debate, event: E, reading: int = 1) -> E:
             changes[name] = name_event(debate, parts, reading)
         elif parts:
             changes[name] = tuple(name_event(debate, part, reading) for part in parts)
-    if isinstance(event, events.Synthesized) and debate.setup.output_schema and changes:
+    if isinstance(event, Synthesized) and debate.setup.output_schema and changes:
         changes["text"] = name_json(debate, event.text)
     return event.model_copy(update=changes) if changes else event
 
 
 def show_to_people(debate: Debate, event: Fact, text: str, reading: int) -> str:
     """A model's text with names in place of labels, and with the server's marks behind its quotes."""
-    if isinstance(event, events.Concluded):  # it is in names already
+    if isinstance(event, Concluded):  # it is in names already
         return mark_quotes(debate, text, debate.version, str)
-    if isinstance(event, events.Spoke) or not isinstance(event, events.Answer):  # turns: see `show_turn`
+    if isinstance(event, Spoke) or not isinstance(event, Answer):  # turns: see `show_turn`
         return disarm_marks(name_sides(debate, text, reading))
     return mark_quotes(debate, text, event.seen, lambda part: name_sides(debate, part, reading))
 
 
-def show_turn(debate: Debate, turn: events.Spoke, start: int = 0, end: int | None = None) -> str:
+def show_turn(debate: Debate, turn: Spoke, start: int = 0, end: int | None = None) -> str:
     """A turn or a part of it, as recorded, with names in place of labels, and the server's marks behind its quotes."""
     said = find_recorded(debate, turn)
     return mark_quotes(debate, said.text, said.seen, lambda part: name_sides(debate, part), start, end)
 
 
-def find_recorded(debate: Debate, turn: events.Spoke) -> events.Spoke:
+def find_recorded(debate: Debate, turn: Spoke) -> Spoke:
     """The turn as it was recorded, of one that people read."""
     said = debate.transcript_turns(turn.round)  # with the messages that came with turns
     return next(one for one in said if (one.seat, one.slot_index) == (turn.seat, turn.slot_index))
@@ -106,7 +120,7 @@ def find_recorded(debate: Debate, turn: events.Spoke) -> events.Spoke:
 
 def is_reading(event: Fact) -> bool:
     """Whether a judge wrote it in one of the readings, which differ in their labels."""
-    if not isinstance(event, events.Judged | events.Failed | events.Researched):
+    if not isinstance(event, Judged | Failed | Researched):
         return False
     return seat_kind(event.seat) == "judges"
 
@@ -136,7 +150,7 @@ def name_debate(debate: Debate) -> Debate:
             changes[field.name] = name_event(debate, value)
         elif field.name == "turns":  # which the transcript holds as well, and comes before
             said = changes.get("transcript_events", ())
-            changes["turns"] = tuple(fact for fact in said if isinstance(fact, events.Spoke))
+            changes["turns"] = tuple(fact for fact in said if isinstance(fact, Spoke))
         elif isinstance(value, tuple) and value and isinstance(value[0], Fact):
             changes[field.name] = tuple(name_event(debate, fact) for fact in value)
     return replace(shown, **changes)

@@ -10,9 +10,11 @@ from server.debate.ballots.rhetoric import build_rhetoric, describe_observation
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.documents.reading import build_reading
 from server.debate.documents.report import build_evidence
-from server.debate.facts import events
+from server.debate.facts.answers import DefaultPlanUsed, Extracted, Observed, Researched, SlotFact, Usage
 from server.debate.facts.causes import format_end_cause
-from server.debate.facts.config import (
+from server.debate.facts.events import AnswerEvent, Balloted, Failed, Judged, SlotEvent, Spoke
+from server.debate.facts.fact import Fact
+from server.debate.facts.setup.seats import (
     ANALYST,
     FRAMER,
     METER,
@@ -21,7 +23,6 @@ from server.debate.facts.config import (
     READER,
     REFEREE,
     SYNTHESIZER,
-    Fact,
     SeatKind,
 )
 from server.debate.rules.calls import Call, pending_calls
@@ -42,7 +43,7 @@ from server.debate.views.state import (
 )
 from server.debate.views.verdict import build_moderator_decision, visible_judgments
 
-T = TypeVar("T", bound=events.SlotFact | events.DefaultPlanUsed | Turn)
+T = TypeVar("T", bound=SlotFact | DefaultPlanUsed | Turn)
 
 ANSWER_TASKS = {
     "positions_framed": "framing",
@@ -114,20 +115,20 @@ def list_unclear(debate: Debate) -> list[dict[str, Any]]:
     return [left.model_dump() for extracted in extractions for left in extracted.left_out]
 
 
-def describe_reading(debate: Debate, event: events.Observed | events.Extracted) -> tuple[str, str]:
+def describe_reading(debate: Debate, event: Observed | Extracted) -> tuple[str, str]:
     """(who read a round, what it says of it). `event`: as people read it."""
-    if isinstance(event, events.Observed):
+    if isinstance(event, Observed):
         return "Observer", describe_observation(debate, event)
     return "Analyst", describe_extraction(debate, name_debate(debate), event.round)
 
 
-def build_judgment(judged: events.Judged) -> dict[str, Any]:
+def build_judgment(judged: Judged) -> dict[str, Any]:
     """A reading with the ids of the points that it names."""
     fields = {"seat", "slot_index", "winner", "margin", "verdict", "reasoning"}
     return {**judged.model_dump(include=fields), "cited": [format_id(one, one.seat) for one in judged.cited]}
 
 
-def build_ballot(ballot: events.Balloted) -> dict[str, Any]:
+def build_ballot(ballot: Balloted) -> dict[str, Any]:
     """A ballot with the choice that follows from its beliefs. Beliefs are exact decimals, together one."""
     left_out = {"kind", "round", "slot_index", "seen", "usage"}
     return {"choice": ballot.choice, **ballot.model_dump(exclude=left_out)}
@@ -152,10 +153,10 @@ def list_tasks(debate: Debate) -> list[dict[str, Any]]:
 
 def build_task(
     debate: Debate,
-    slot: events.SlotEvent | Call,
+    slot: SlotEvent | Call,
     task: str,
     state: str,
-    usage: events.Usage | None = None,
+    usage: Usage | None = None,
     attempts: int = 1,
     detail: str = "",
 ) -> dict[str, Any]:
@@ -172,7 +173,7 @@ def build_task(
     }
 
 
-def failed_task(debate: Debate, failure: events.Failed) -> str:
+def failed_task(debate: Debate, failure: Failed) -> str:
     if failure.seat in (FRAMER, READER):
         return "framing" if failure.seat == FRAMER else "digest"
     if failure.seat == MODERATOR:
@@ -185,8 +186,8 @@ def failed_task(debate: Debate, failure: events.Failed) -> str:
     return OFFICER_TASKS.get(failure.seat, "judgment")
 
 
-def answered_task(answer: events.AnswerEvent | events.Researched) -> str:
-    if isinstance(answer, events.Spoke):
+def answered_task(answer: AnswerEvent | Researched) -> str:
+    if isinstance(answer, Spoke):
         return answer.act if answer.act in ("argument", "answer") else "message"
     return ANSWER_TASKS[answer.kind]
 

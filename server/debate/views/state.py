@@ -12,11 +12,13 @@ from server.debate.analysis.mirrors import describe_added_work
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.debaters import describe_framing_problem
 from server.debate.documents.marks import disarm_marks
+from server.debate.facts.answers import Usage
 from server.debate.facts.causes import PAUSED_ON_REQUEST
-from server.debate.facts.config import WRITTEN, Debater, SeatKind
-from server.debate.facts.events import Opened, Paused, Recorded, Usage
+from server.debate.facts.events import Paused, Recorded
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import WRITTEN, Debater, SeatKind
 from server.debate.facts.text import format_count
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.decide import format_wait_reason, is_unattended, status

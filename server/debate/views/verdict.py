@@ -20,9 +20,9 @@ from server.debate.ballots.rhetoric import list_rhetoric_lines
 from server.debate.ballots.samples import describe_baseline
 from server.debate.commands.setup.effort import describe_effort, describe_more
 from server.debate.facts.beliefs import Vote
-from server.debate.facts.config import SYNTHESIZER
 from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.quoting import quote_heading
+from server.debate.facts.setup.seats import SYNTHESIZER
 from server.debate.facts.text import format_count, format_heading
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_exhausted, slot_failures

@@ -10,10 +10,11 @@ from server.debate.commands.setup.estimate import plan_waves
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.documents.evidence import describe_lost_quotes
 from server.debate.documents.reading import describe_reading, list_reading_cautions
-from server.debate.facts.answers import PredicateLost, PromptFunctionsLost
-from server.debate.facts.config import CLIENT, WRITTEN, AnySeatKind, seat_kind
-from server.debate.facts.events import Failed, Opened, PositionsFramed, RoundOpened, Spoke, Usage
+from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, Usage
+from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke
 from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import CLIENT, WRITTEN, AnySeatKind, seat_kind
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import format_rounds
 from server.debate.rules.budget import count_expected_answers

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from server.debate.facts.config import EMBEDDED
+from server.debate.facts.setup.seats import EMBEDDED
 
 _PATTERNS = {  # matched anywhere in a model's name, except after a letter
     "openai": r"gpt|chatgpt|o[1345](?![a-z0-9])",

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from server.debate.facts.answers import Usage
 from server.debate.facts.beliefs import Agreed, Belief, Vote
-from server.debate.facts.config import LedgerExtract
 from server.debate.facts.escalation import MirrorHeld
 from server.debate.facts.events import Balloted, Judged
+from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model

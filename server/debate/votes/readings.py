@@ -3,9 +3,9 @@
 from collections import Counter
 from itertools import chain
 
-from server.debate.facts.config import WRITTEN
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.state.debate import Debate
 from server.debate.state.labels import SECOND_READING
 

@@ -1,7 +1,7 @@
 """Who decides a debate: by which rule its verdict is made, and whose votes make it."""
 
-from server.debate.facts.config import Phase
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
 from server.debate.state.debate import judge_seats
 from server.debate.state.seats import phase_seats
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from server.debate.facts.events import Answer, Recorded
+from server.debate.facts.answers import Answer
+from server.debate.facts.events import Recorded
 from storage.contract.cache import CachedBody
 from storage.contract.errors import StorageError
 from storage.contract.journal import Journal

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import anyio
 
 from server.debate.facts.answers import SlotFact, Usage
-from server.debate.facts.config import WRITTEN
-from server.debate.facts.events import Opened, Recorded
+from server.debate.facts.events import Recorded
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.rules.budget import UNBOUNDED, Remaining
 from server.debate.state.debate import Debate
 from server.engine.database.errors import translate_storage_errors

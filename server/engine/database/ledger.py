@@ -9,9 +9,10 @@ from server.debate.analysis.calibration import Calibration, Outcomes, fit_calibr
 from server.debate.analysis.debates import ITS_MIRROR, THIS_DEBATE, build_extract, list_debate_judgments
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import JudgeRecord
-from server.debate.facts.config import LedgerExtract, Price
-from server.debate.facts.events import Opened
-from server.debate.facts.team import Team
+from server.debate.facts.setup.ledger import LedgerExtract
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.team import Team
 from server.debate.state.debate import Debate
 from server.debate.votes.counting import UNKNOWN_WEIGHT
 from server.debate.votes.skills import NOTHING, Knowledge, Missed, Tally

@@ -15,8 +15,9 @@ from anyio import to_thread
 
 from server.debate.analysis.debates import NEVER_RATED
 from server.debate.ballots.similarity import compute_cosine
+from server.debate.facts.answers import Usage
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Recalled, Withdrawal
-from server.debate.facts.events import Opened, Usage
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import clean_line, shorten_to_bytes
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 
 from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
 from server.debate.commands.submit import build_submission
-from server.debate.facts.config import WRITTEN
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import AnswerEvent, Recorded
 from server.debate.facts.interventions import ModelReplaced
+from server.debate.facts.setup.seats import WRITTEN
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import pending_calls

@@ -14,8 +14,9 @@ from typing import Any
 import anyio
 
 from server.debate.facts.errors import require
-from server.debate.facts.events import Event, Opened, Recorded, Resumed
+from server.debate.facts.events import Event, Recorded, Resumed
 from server.debate.facts.interventions import Tagged
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.engine.database.cache import DatabaseCache

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from server.debate.facts.events import Ended, Event, Opened, PhaseEntered, PositionsFramed, Recorded, Spoke
+from server.debate.facts.events import Ended, Event, PhaseEntered, PositionsFramed, Recorded, Spoke
 from server.debate.facts.interventions import PositionsRevised, Tagged, Untagged
+from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
 from server.debate.rules.decide import is_unattended, status

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
-from server.debate.facts.config import Price
+from server.debate.facts.setup.limits import Price
 from server.models import LITELLM_PREFIX, Attempt, Usage
 from server.models.embeddings import Embeddings, build_embeddings
 from server.models.providers.addresses import check_callable, find_api_base

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import anyio
 
-from server.debate.facts.config import Price
+from server.debate.facts.setup.limits import Price
 from server.debate.rules.windows import estimate_tokens, find_unread_prompt
 from server.models import (
     MAX_ATTEMPTS,

@@ -6,7 +6,7 @@ import anyio
 from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.facts.config import CALLER
+from server.debate.facts.setup.seats import CALLER
 from server.models.registry import MAX_NAME_LENGTH, NoModelError
 from server.tools.asking.elicitation import (
     State,

@@ -30,7 +30,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from server.debate.facts.config import CLIENT
+from server.debate.facts.setup.seats import CLIENT
 from server.debate.facts.text import clean, collapse_whitespace
 from server.models import FailureCause, ModelError, OnText, Reply, Request, Usage, limit_time
 from server.models.client import WithdrawnError

@@ -11,7 +11,7 @@ from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from server.debate.commands.setup.estimate import estimate
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
 from server.debate.state.debate import Debate
 from server.debate.views.progress import estimate_line
 from server.models.client import Guest

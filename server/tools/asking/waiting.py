@@ -8,8 +8,8 @@ import anyio
 from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH
-from server.debate.facts.config import CLIENT, HUMAN
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.setup.seats import CLIENT, HUMAN
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.state.labels import name_sides
 from server.debate.views.awaited import TURN_HEADING, awaited_turns, describe_task

@@ -7,8 +7,8 @@ import pytest
 from server.debate.arguments.citations import Citations, find_citations, find_references
 from server.debate.arguments.graph import build_graph
 from server.debate.arguments.points import format_id
+from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.events import Lookup, Researched
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from tests.support.simulation import (

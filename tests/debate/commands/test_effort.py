@@ -9,9 +9,10 @@ from server.debate.commands.setup.effort import PRESETS, apply_effort, describe_
 from server.debate.commands.setup.estimate import estimate, estimate_levels
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.config import LedgerExtract, Price, Standing
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.ledger import LedgerExtract, Standing
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
 from server.debate.records.setup import check_opened
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_verdict

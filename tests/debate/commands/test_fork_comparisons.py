@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Opened
 from server.debate.facts.interventions import TurnRetracted
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.transitions import replay
 from server.debate.views.compare import build_comparison, render_comparison
 from server.debate.views.events import build_interventions

@@ -8,9 +8,12 @@ from server.debate.commands.requests import MAX_DOCUMENT_LENGTH, DebateRequest
 from server.debate.commands.setup.documents import MAX_TOTAL_DOCUMENT_LENGTH
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH, open_debate
-from server.debate.facts.config import Challenges, Debater, Document, Effort, JudgePanel, Price
 from server.debate.facts.errors import DebateError, InvalidRequestError
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.documents import Document
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import Challenges, Effort
+from server.debate.facts.setup.seats import Debater, JudgePanel
 from server.debate.state.labels import LABEL_WORDS
 from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import build_debaters, build_request, build_setup

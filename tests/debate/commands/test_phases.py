@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from server.debate.commands.setup.formats import PHASES
-from server.debate.facts.config import Phase
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.setup.phases import Phase
 from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import (
     DebateSimulation,

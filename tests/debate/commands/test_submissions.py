@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submission
-from server.debate.facts.config import CALLER
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Spoke
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.setup.seats import CALLER
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Wait, decide
 from server.debate.views.markdown import render_transcript

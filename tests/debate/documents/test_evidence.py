@@ -9,7 +9,7 @@ from server.debate.documents.evidence import (
     find_site,
     weigh_evidence,
 )
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import format_report

@@ -11,10 +11,10 @@ from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.estimate import estimate
 from server.debate.documents.passages import build_passages, find_passage_problem
 from server.debate.documents.sections import PASSAGE_LENGTH, describe_section, search_passage, split_document
-from server.debate.facts.answers import Extent
-from server.debate.facts.config import Window
+from server.debate.facts.answers import Digested, Extent, PassageRead
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Digested, Opened, PassageRead
+from server.debate.facts.setup.limits import Window
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.calls import Call
 from server.debate.rules.transitions import IllegalEvent, apply, replay
 from server.debate.rules.windows import ANSWER_TOKENS, estimate_tokens

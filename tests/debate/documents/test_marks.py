@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from server.debate.documents.marks import disarm_marks
-from server.debate.facts.events import Lookup, Opened, Researched
+from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.calls import Call
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.state import visible_turns

@@ -3,8 +3,17 @@ from copy import deepcopy
 
 import pytest
 
-from server.debate.facts import events
-from server.debate.facts.events import Event, Spoke
+from server.debate.facts.events import (
+    Concluded,
+    Ended,
+    Event,
+    Failed,
+    Judged,
+    Paused,
+    PhaseEntered,
+    Resumed,
+    Spoke,
+)
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.schedule import Slot, open_slots, round_slots
 from server.debate.rules.transitions import IllegalEvent, apply, replay
@@ -20,10 +29,8 @@ def spoke(seat: str = "Proponent", number: int = 1, text: str = "Because.") -> S
     return Spoke(seen=1, seat=seat, round=number, text=text, usage=simulation.build_usage())
 
 
-def judged(
-    seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent"
-) -> events.Judged:
-    return events.Judged(
+def judged(seat: str = "judge 1", number: int = 3, reading: int = 1, winner: str = "Proponent") -> Judged:
+    return Judged(
         seen=1,
         seat=seat,
         round=number,
@@ -36,12 +43,12 @@ def judged(
     )
 
 
-def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> events.Failed:
-    return events.Failed(seen=1, seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
+def missed(seat: str = "Proponent", number: int = 1, reading: int = 0, detail: str = "x") -> Failed:
+    return Failed(seen=1, seat=seat, round=number, slot_index=reading, cause="empty", detail=detail)
 
 
-def concluded(winner: str = "") -> events.Concluded:
-    return events.Concluded(outcome="undecided", winner=winner, verdict="None.", reasoning="", votes=())
+def concluded(winner: str = "") -> Concluded:
+    return Concluded(outcome="undecided", winner=winner, verdict="None.", reasoning="", votes=())
 
 
 OTHERS: list[Event] = [
@@ -52,9 +59,9 @@ OTHERS: list[Event] = [
     concluded(),
     NoteAdded(text="Mind the costs."),
     TalkConcluded(),
-    events.Paused(reason="lunch"),
-    events.Resumed(),
-    events.Ended(ending="concluded", cause="max_rounds"),
+    Paused(reason="lunch"),
+    Resumed(),
+    Ended(ending="concluded", cause="max_rounds"),
 ]
 
 
@@ -95,7 +102,7 @@ def judged_by(*given: Event) -> Callable[[], simulation.DebateSimulation]:
     return lambda: at_the_judges().add_events(*given)
 
 
-def entered(*order: str) -> events.PhaseEntered:
+def entered(*order: str) -> PhaseEntered:
     return FIRST.model_copy(update={"order": order})
 
 
@@ -127,8 +134,8 @@ ILLEGAL: dict[str, tuple[Callable[[], simulation.DebateSimulation], Event, str]]
     "a judgment for a stranger": (at_the_judges, judged(winner="Stranger"), "Stranger"),
     "a verdict for a stranger": (at_the_judges, concluded("Stranger"), "does not follow from the votes"),
     "a second verdict": (judged_by(NO_FINDING), concluded(), "a verdict already"),
-    "a second pause": (after(events.Paused(reason="a")), events.Paused(reason="b"), "paused already"),
-    "a resumption of what runs": (in_round_1, events.Resumed(), "not paused"),
+    "a second pause": (after(Paused(reason="a")), Paused(reason="b"), "paused already"),
+    "a resumption of what runs": (in_round_1, Resumed(), "not paused"),
 }
 
 
@@ -168,10 +175,10 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     note = NoteAdded(text="Mind the costs.", round=1)
     at.add_events(note)
     assert at.debate.notes == (note,)
-    pause = events.Paused(reason="lunch")
+    pause = Paused(reason="lunch")
     at.add_events(pause)
     assert at.debate.paused == pause
-    at.add_events(events.Resumed())
+    at.add_events(Resumed())
     assert at.debate.paused is None
     assert at.debate.round_failures == ()
     at.add_events(TalkConcluded())
@@ -181,7 +188,7 @@ def test_each_kind_of_event_does_what_it_says() -> None:
     (finished,) = build_verdict_events(at.debate)
     at.add_events(finished)
     assert at.debate.verdict == finished
-    end = events.Ended(ending="concluded", cause="request")
+    end = Ended(ending="concluded", cause="request")
     at.add_events(end)
     assert at.debate.ended == end
     assert at.debate.failures == (missed("Opponent"),)
@@ -231,9 +238,7 @@ def test_a_seat_whose_provider_fails_is_not_open() -> None:
 
 def test_turns_are_read_in_the_order_of_the_round_whoever_came_first() -> None:
     at = simulation.simulate(simulation.build_setup(debaters=simulation.build_debaters(3)))
-    at.add_events(
-        events.PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1"))
-    )
+    at.add_events(PhaseEntered(phase="opening", round=1, order=("Speaker 2", "Speaker 3", "Speaker 1")))
     at.add_events(spoke("Speaker 1"), spoke("Speaker 2"), spoke("Speaker 3"))
     assert [turn.seat for turn in at.debate.round_turns(1)] == ["Speaker 2", "Speaker 3", "Speaker 1"]
     assert [turn.seat for turn in at.debate.turns] == ["Speaker 1", "Speaker 2", "Speaker 3"]

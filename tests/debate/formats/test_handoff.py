@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import pytest
 
-from server.debate.facts.events import Failed, HandedOff, HandoffFailed, Spoke
+from server.debate.facts.answers import HandedOff, HandoffFailed
+from server.debate.facts.events import Failed, Spoke
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply

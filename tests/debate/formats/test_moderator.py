@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import DefaultPlanUsed, Ended, Failed, RoundOpened
+from server.debate.facts.answers import DefaultPlanUsed
+from server.debate.facts.events import Ended, Failed, RoundOpened
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.facts.config import Phase
 from server.debate.facts.events import Concluded
+from server.debate.facts.setup.phases import Phase
 from server.debate.views import markdown
 from server.debate.votes.verdict import build_verdict_events
 from tests.support import simulation

@@ -7,9 +7,9 @@ import pytest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import DefaultPositionsUsed
-from server.debate.facts.config import Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import PositionsFramed
+from server.debate.facts.setup.limits import Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.calls import Call

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from server.debate.commands.setup.open import add_prompt_functions
-from server.debate.facts.config import MAX_PROMPT_LENGTH
+from server.debate.facts.answers import PromptsComputed
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Event, PromptsComputed
+from server.debate.facts.events import Event
+from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
 from server.debate.prompts.render import render
 from server.debate.rules.advance import PromptFunction
 from server.debate.rules.transitions import IllegalEvent, replay

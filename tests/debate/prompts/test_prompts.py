@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.config import Debater
+from server.debate.facts.setup.seats import Debater
 from server.debate.prompts.render import render
 from server.debate.prompts.response_schemas import json_instruction
 from server.debate.prompts.transcript import stance_tag

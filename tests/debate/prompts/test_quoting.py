@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.config import Debater, Document
 from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
+from server.debate.facts.setup.documents import Document
+from server.debate.facts.setup.seats import Debater
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply

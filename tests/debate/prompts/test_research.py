@@ -3,7 +3,8 @@
 import pytest
 
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.events import Lookup, Paused, Researched, Resumed
+from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.events import Paused, Resumed
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call
 from server.debate.state.labels import side_labels

@@ -6,11 +6,12 @@ from typing import Any, get_args
 import pytest
 
 from server.debate.commands.setup.documents import add_windows
-from server.debate.facts.answers import PassageRead
-from server.debate.facts.config import SeatKind, Window
+from server.debate.facts.answers import PassageRead, Researched
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Recorded, Researched
+from server.debate.facts.events import Recorded
 from server.debate.facts.interventions import Challenged
+from server.debate.facts.setup.limits import Window
+from server.debate.facts.setup.seats import SeatKind
 from server.debate.state.debate import Debate
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.events import is_hidden

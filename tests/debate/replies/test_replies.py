@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.config import Debater
 from server.debate.facts.events import Failed, Judged, Spoke, load
+from server.debate.facts.setup.seats import Debater
 from server.debate.facts.text import clean
 from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
 from server.debate.replies.interpret import MAX_FIELD_LENGTH, interpret

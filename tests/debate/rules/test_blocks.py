@@ -11,7 +11,8 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import BlockEnded, Ended, Opened, load
+from server.debate.facts.events import BlockEnded, Ended, load
+from server.debate.facts.setup.opened import Opened
 from server.debate.rules.calls import Call
 from server.debate.rules.decide import Record, decide
 from server.debate.rules.transitions import replay

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.config import Breakpoint
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Concluded, Paused, Resumed
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.setup.limits import Breakpoint
 from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call

@@ -7,10 +7,11 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.config import MODERATOR
+from server.debate.facts.answers import DefaultPlanUsed
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import DefaultPlanUsed, Failed
+from server.debate.facts.events import Failed
 from server.debate.facts.interventions import InterventionFact
+from server.debate.facts.setup.seats import MODERATOR
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call

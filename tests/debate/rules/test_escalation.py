@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from server.debate.facts.beliefs import Belief
-from server.debate.facts.config import Limits
 from server.debate.facts.escalation import JudgesAdded, MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
 from server.debate.facts.events import Event, Judged, Spoke
+from server.debate.facts.setup.limits import Limits
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
 from server.debate.rules.escalation import Mirror, build_mirror_setup, build_spent, find_escalation

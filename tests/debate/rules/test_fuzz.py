@@ -8,20 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.debate.facts.answers import DefaultPositionsUsed
-from server.debate.facts.config import CALLER
+from server.debate.facts.answers import DefaultPositionsUsed, Lookup, Researched
 from server.debate.facts.events import (
     Audited,
     Balloted,
     Event,
     Failed,
     Judged,
-    Lookup,
-    Opened,
     Paused,
     PositionsFramed,
     Recorded,
-    Researched,
     Resumed,
     RoundClosed,
     RoundOpened,
@@ -38,6 +34,8 @@ from server.debate.facts.interventions import (
     Untagged,
     WeightsChanged,
 )
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import CALLER
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status

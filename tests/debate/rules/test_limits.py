@@ -9,10 +9,10 @@ import pytest
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import LimitsChanged
+from server.debate.facts.setup.limits import Limits, Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
     ElapsedTime,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.config import Moderator
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.setup.seats import Moderator
 from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 

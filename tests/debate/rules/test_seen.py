@@ -4,7 +4,8 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.submit import build_submission
-from server.debate.facts.events import Answer, Failed
+from server.debate.facts.answers import Answer
+from server.debate.facts.events import Failed
 from server.debate.facts.interventions import LimitsChanged, NoteAdded, RoundsExtended
 from tests.support.simulation import ProviderFailure, build_setup, simulate
 

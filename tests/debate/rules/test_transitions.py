@@ -7,18 +7,14 @@ from typing import Any
 
 import pytest
 
+from server.debate.facts.answers import DefaultPlanUsed, HandedOff, HandoffFailed, Lookup, Researched
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.events import (
     Audited,
     Balloted,
     Concluded,
-    DefaultPlanUsed,
     Ended,
     Event,
-    HandedOff,
-    HandoffFailed,
-    Lookup,
-    Researched,
     RoundClosed,
     RoundOpened,
     Spoke,

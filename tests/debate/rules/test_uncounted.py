@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.config import Price
-from server.debate.facts.events import Usage
+from server.debate.facts.answers import Usage
+from server.debate.facts.setup.limits import Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.calls import Call

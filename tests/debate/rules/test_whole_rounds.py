@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.config import Limits, Price
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused
 from server.debate.facts.interventions import LimitsChanged, TalkConcluded
+from server.debate.facts.setup.limits import Limits, Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.calls import Call, pending_calls

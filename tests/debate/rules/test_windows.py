@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.commands.setup.documents import add_windows
-from server.debate.facts.config import Window
+from server.debate.facts.answers import Usage
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import Failed, Usage
+from server.debate.facts.events import Failed
+from server.debate.facts.setup.limits import Window
 from server.debate.facts.text import clean
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call

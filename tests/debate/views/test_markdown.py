@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.config import CALLER
 from server.debate.facts.events import Paused
 from server.debate.facts.interventions import NoteAdded
 from server.debate.facts.quoting import quote_heading
+from server.debate.facts.setup.seats import CALLER
 from server.debate.facts.text import format_heading, shorten_to_bytes
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call, pending_calls

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.events import Lookup, Opened, Recorded, Researched, Synthesized
+from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.events import Recorded, Synthesized
 from server.debate.facts.interventions import Challenged, NoteAdded
+from server.debate.facts.setup.opened import Opened
 from server.debate.replies.extract import build_failure
 from server.debate.rules.calls import Call
 from server.debate.state.labels import locate_labels, name_sides, side_labels

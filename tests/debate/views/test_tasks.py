@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from server.debate.facts.events import KnownEvent, Paused, Researched, Resumed, Usage
+from server.debate.facts.answers import Researched, Usage
+from server.debate.facts.events import KnownEvent, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call

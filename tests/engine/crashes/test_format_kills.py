@@ -10,7 +10,8 @@ from mcp import Client
 
 from benchmarks.crashes.kills import KillableServer
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.events import Audited, Observed, RoundClosed, RoundOpened
+from server.debate.facts.answers import Observed
+from server.debate.facts.events import Audited, RoundClosed, RoundOpened
 from server.debate.rules.calls import pending_calls
 from server.engine.database.snapshots import DebateSnapshot
 from tests.support.client_calls import call

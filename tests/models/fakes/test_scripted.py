@@ -4,9 +4,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from server.debate.facts.config import HandoffMode
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Task
+from server.debate.facts.setup.options import HandoffMode
 from server.models import FunctionCall, ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput
 from tests.contract import model as contract

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.stub import StubRequest, encode_response
 from server.debate.facts.answers import build_embedding_key
-from server.debate.facts.config import Price
+from server.debate.facts.setup.limits import Price
 from server.models import MAX_ATTEMPTS, ModelError
 from server.models.concurrency import FIRST_LIMIT
 from server.models.embeddings import Embeddings

@@ -1,8 +1,8 @@
 """Debates whose words are examined: by an observer, and against a document that was digested."""
 
 from server.debate.commands.setup.documents import add_windows
-from server.debate.facts.config import Window
 from server.debate.facts.events import Event
+from server.debate.facts.setup.limits import Window
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import build_setup
 from tests.support.simulation import simulate, task_script

@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from server.debate.commands.setup.open import add_prompt_functions
-from server.debate.facts.events import Event, Lookup, Researched
+from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.events import Event
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import TEAM, build_setup
 from tests.support.simulation import (

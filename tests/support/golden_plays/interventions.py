@@ -6,8 +6,9 @@ from server.debate.commands.fork import fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.commands.setup.open import add_prices, open_debate
-from server.debate.facts.config import LedgerExtract
-from server.debate.facts.events import Event, Opened, Paused, Resumed
+from server.debate.facts.events import Event, Paused, Resumed
+from server.debate.facts.setup.ledger import LedgerExtract
+from server.debate.facts.setup.opened import Opened
 from server.debate.replies.extract import build_failure
 from server.debate.rules.transitions import replay
 from tests.support.golden_plays.setups import PARENT_ID, build_setup, find_price

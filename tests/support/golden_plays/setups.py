@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
-from server.debate.facts.config import Price
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
 from tests.support.simulation import DebateSimulation, label_positions
 from tests.support.simulation import build_setup as build_lettered_setup
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from server.debate.facts.events import Lookup
+from server.debate.facts.answers import Lookup
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.research import Research
 from server.settings import ResearchServer

@@ -2,9 +2,10 @@
 
 from server.debate.commands.requests import OptionsInput
 from server.debate.commands.setup.formats import FORMATS
-from server.debate.facts.config import Challenges, Meter
 from server.debate.facts.errors import require
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import Challenges
+from server.debate.facts.setup.seats import Meter
 
 
 def asks_for_ballots(options: OptionsInput) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.debate.commands.setup.formats import Format
-from server.debate.facts.config import EMBEDDED, WRITTEN, Debater, Framer, Framing, JudgePanel, seat_kind
 from server.debate.facts.errors import require
-from server.debate.facts.events import Opened
 from server.debate.facts.quoting import disarm_markup
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import EMBEDDED, WRITTEN, Debater, Framer, Framing, JudgePanel, seat_kind
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.framing import SIDES

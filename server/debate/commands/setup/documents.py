@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from server.debate.commands.requests import DocumentInput
 from server.debate.documents.digests import compute_section_length
 from server.debate.documents.sections import split_document
-from server.debate.facts.config import EMBEDDED, WRITTEN, Document, Reader, Section, Window
 from server.debate.facts.errors import require, require_length
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.documents import Document, Reader, Section
+from server.debate.facts.setup.limits import Window
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.seats import EMBEDDED, WRITTEN
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
 from server.debate.rules.schedule import count_turns

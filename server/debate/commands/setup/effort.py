@@ -19,17 +19,10 @@ from server.debate.commands.setup.ballots import asks_for_ballots
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.judges import rank_judges
 from server.debate.commands.setup.phases import add_last_phases
-from server.debate.facts.config import (
-    AWAITED,
-    EMBEDDED,
-    WRITTEN,
-    BallotMode,
-    Effort,
-    EffortLevel,
-    PresetOption,
-    Price,
-)
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import BallotMode, Effort, EffortLevel, PresetOption
+from server.debate.facts.setup.seats import AWAITED, EMBEDDED, WRITTEN
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model, seat_models
 from server.debate.votes.families import family

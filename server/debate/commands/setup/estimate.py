@@ -7,8 +7,10 @@ from typing import assert_never
 from server.debate.ballots.samples import MOST_SAMPLES
 from server.debate.ballots.waves import MIN_ROUNDS, is_debaters_vote, joins_final_wave
 from server.debate.commands.setup.effort import PRESETS, apply_effort
-from server.debate.facts.config import FRAMER, MODERATOR, REFEREE, WRITTEN, EffortLevel, Phase, count_passes
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import EffortLevel
+from server.debate.facts.setup.phases import Phase, count_passes
+from server.debate.facts.setup.seats import FRAMER, MODERATOR, REFEREE, WRITTEN
 from server.debate.rules.budget import (
     count_expected_answers,
     count_model_seats,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 
-from server.debate.facts.config import BallotMode, Brief, Phase, StopMode
+from server.debate.facts.setup.options import BallotMode, Brief, StopMode
+from server.debate.facts.setup.phases import Phase
 
 KNOWN_PHASES = (
     Phase(name="opening", participants="debaters", order="together"),

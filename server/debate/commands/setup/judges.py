@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from server.debate.commands import requests
-from server.debate.facts.config import AWAITED, EMBEDDED, WRITTEN, JudgePanel, MirrorMode, Phase
 from server.debate.facts.errors import require
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import MirrorMode
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import AWAITED, EMBEDDED, WRITTEN, JudgePanel
 from server.debate.votes.families import family
 from server.debate.votes.voters import verdict_source
 

@@ -5,12 +5,8 @@ from collections.abc import Sequence
 from server.debate.commands import requests
 from server.debate.commands.requests import OptionsInput
 from server.debate.commands.setup.formats import Format
-from server.debate.facts.config import (
-    Moderator,
-    Observer,
-    Officer,
-)
 from server.debate.facts.errors import require
+from server.debate.facts.setup.seats import Moderator, Observer, Officer
 
 
 def build_moderator(options: OptionsInput, row: Format, pool: Sequence[str]) -> Moderator | None:

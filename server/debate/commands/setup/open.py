@@ -14,21 +14,14 @@ from server.debate.commands.setup.officers import build_moderator, build_officer
 from server.debate.commands.setup.phases import add_last_phases, build_phases, compute_max_rounds
 from server.debate.commands.setup.team import add_team, order_models
 from server.debate.commands.setup.voting import add_voting
-from server.debate.facts.config import (
-    FRAMER,
-    JUDGE_PREFIX,
-    WRITTEN,
-    Breakpoint,
-    EffortLevel,
-    Officer,
-    Phase,
-    Price,
-    check_prices_known,
-)
 from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import require, require_length
-from server.debate.facts.events import Opened
-from server.debate.facts.team import Team
+from server.debate.facts.setup.limits import Breakpoint, Price, check_prices_known
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.options import EffortLevel
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import FRAMER, JUDGE_PREFIX, WRITTEN, Officer
+from server.debate.facts.setup.team import Team
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall, pays_for_all

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from server.debate.commands.requests import OptionsInput, PhaseInput
 from server.debate.commands.setup.formats import BASELINE, FINAL_BALLOTS, PHASES, Format, choose_unique_name
-from server.debate.facts.config import Block, Moderator, Order, Phase, count_passes, find_block
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import disarm_markup
+from server.debate.facts.setup.phases import Block, Order, Phase, count_passes, find_block
+from server.debate.facts.setup.seats import Moderator
 from server.debate.facts.text import clean_line
 
 DEFAULT_PASSES = 3  # of a block of phases

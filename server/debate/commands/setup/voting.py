@@ -7,7 +7,7 @@ from fractions import Fraction
 from server.debate.commands.requests import VotingInput
 from server.debate.facts.beliefs import VotingRule, Weight
 from server.debate.facts.errors import require
-from server.debate.facts.events import Opened
+from server.debate.facts.setup.opened import Opened
 from server.debate.votes.voters import find_voters, verdict_source
 
 MAX_WEIGHT = 1000

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from server.debate.facts.config import Count, Dollars, ExactDecimal, Fact, SignedDecimal
+from server.debate.facts.fact import Count, Dollars, ExactDecimal, Fact, SignedDecimal
 
 
 class Candidate(Fact):
