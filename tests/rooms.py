@@ -41,7 +41,7 @@ ROOMS: dict[str, str] = {
         "debate.ballots debate.commands.requests debate.documents debate.facts debate.replies debate.rules "
         "debate.schemas debate.state debate.votes"
     ),
-    "debate.commands.fork": (
+    "debate.commands.forks": (
         "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state debate.votes"
     ),
     "debate.commands.intervene": (
@@ -52,13 +52,13 @@ ROOMS: dict[str, str] = {
         "debate.commands.intervene debate.commands.setup debate.facts debate.rules debate.state"
     ),
     "debate.records": (
-        "debate.analysis debate.arguments debate.commands.fork debate.commands.intervene "
+        "debate.analysis debate.arguments debate.commands.forks debate.commands.intervene "
         "debate.commands.requests debate.commands.revise_positions debate.commands.setup debate.documents "
         "debate.facts debate.prompts debate.replies debate.rules debate.schemas debate.state debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
-        "debate.analysis debate.arguments debate.ballots debate.commands.fork debate.commands.intervene "
+        "debate.analysis debate.arguments debate.ballots debate.commands.forks debate.commands.intervene "
         "debate.commands.setup debate.documents debate.facts debate.prompts debate.rules debate.schemas "
         "debate.state debate.votes"
     ),
@@ -101,7 +101,7 @@ ROOMS: dict[str, str] = {
         "models.concurrency"
     ),
     "engine.setups": (
-        "debate.commands.fork debate.commands.requests debate.commands.setup debate.facts debate.rules "
+        "debate.commands.forks debate.commands.requests debate.commands.setup debate.facts debate.rules "
         "debate.state debate.votes engine.database models.registry models.windows redaction research "
         "storage.contract"
     ),
@@ -174,7 +174,7 @@ ROOMS: dict[str, str] = {
         "models.client models.registry tools.tool"
     ),
     "tools.hints": (
-        "debate.commands.fork debate.commands.intervene debate.commands.requests debate.facts debate.rules "
+        "debate.commands.forks debate.commands.intervene debate.commands.requests debate.facts debate.rules "
         "debate.state debate.views"
     ),
     "tools.fitting": "debate.views",

@@ -7,7 +7,8 @@ from functools import partial
 
 from anyio import to_thread
 
-from server.debate.commands.fork import fork, plan_fork_team
+from server.debate.commands.forks.fork import fork
+from server.debate.commands.forks.teams import plan_fork_team
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.open import add_prompt_functions

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
-from server.debate.commands.fork import build_fork
+from server.debate.commands.forks.fork import build_fork
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError

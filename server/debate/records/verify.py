@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from server.debate.commands.fork import FORKED
+from server.debate.commands.forks.inheritance import FORKED
 from server.debate.facts.answers import HandoffFailed, PromptsComputed, SlotFact
 from server.debate.facts.beliefs import Agreed, Alerted
 from server.debate.facts.earlier import EarlierWithdrawn

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from server.debate.commands.fork import find_inherited_entries
+from server.debate.commands.forks.inheritance import find_inherited_entries
 from server.debate.facts.answers import SlotFact
 from server.debate.facts.events import Event, Paused, Recorded, Resumed
 from server.debate.facts.interventions import InterventionFact

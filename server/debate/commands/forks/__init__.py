@@ -1,0 +1,1 @@
+"""Forks: what they inherit, what they change, and whether a round can follow."""
