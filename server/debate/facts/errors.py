@@ -1,4 +1,4 @@
-"""Errors that the caller can correct."""
+"""Errors that the caller can correct, and the one that is a bug of ours."""
 
 
 class DebateError(Exception):
@@ -18,3 +18,18 @@ def require(condition: object, otherwise: str) -> None:
 def require_length(what: str, length: int, most: int, advice: str = "") -> None:
     """Raise InvalidRequestError if the length is too large. `what`: "The question has"."""
     require(length <= most, f"{what} {length:,} characters; {most:,} are allowed. {advice}".rstrip())
+
+
+class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
+    """The event is not possible in this debate now: a bug, never a mistake of a user."""
+
+
+def check(condition: bool, problem: str) -> None:
+    """Raise IllegalEvent with this problem, unless the condition holds."""
+    if not condition:
+        raise IllegalEvent(problem)
+
+
+def check_fits(problem: str) -> None:
+    """Raise IllegalEvent with this problem, if there is one."""
+    check(not problem, problem)

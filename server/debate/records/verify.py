@@ -16,7 +16,7 @@ from server.debate.commands.forks.inheritance import FORKED
 from server.debate.facts.answers import HandoffFailed, PromptsComputed, SlotFact
 from server.debate.facts.beliefs import Agreed, Alerted
 from server.debate.facts.earlier import EarlierWithdrawn
-from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError, require
 from server.debate.facts.escalation import MirrorHeld, MirrorOpened, MirrorSkipped
 from server.debate.facts.events import BlockEnded, Ended, Event, Paused, PhaseEntered, Recorded, Resumed, load
 from server.debate.facts.interventions import (
@@ -36,7 +36,7 @@ from server.debate.rules.advance import CallerCode, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
 from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.escalation import Mirror, find_escalation
-from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 
 NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mcp."

@@ -3,62 +3,42 @@
 1. `apply` is the only way to change a debate. What is not possible raises `IllegalEvent` and changes nothing.
 2. No state says "in progress". What is under way is what is due and unanswered (`calls.pending_calls`), so
    that a crash at any instant leaves nothing to clean up.
-3. An answer is accepted as long as its slot is open, in a paused debate and a concluded talk too: it was paid for.
+3. An answer is accepted as long as its slot is open (`answers`), in a paused debate and a concluded talk too: it was
+   paid for.
 4. Answers of a group arrive in any order. Whatever depends on order uses `PhaseEntered.order` or the seats.
 5. The speakers are recorded before anybody is called: `PhaseEntered.order`, `RoundOpened`, `HandedOff`.
 """
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, assert_never
+from typing import assert_never
 
-from server.debate.arguments import sources
-from server.debate.arguments.extraction import find_extraction_problem
-from server.debate.ballots import challenges, convergence, rhetoric
-from server.debate.ballots.similarity import find_measurement_problem
-from server.debate.ballots.waves import is_blind_ballot, is_private_ballot
-from server.debate.documents import digests
+from server.debate.ballots import challenges, convergence
 from server.debate.facts.answers import (
     DefaultPlanUsed,
     DefaultPositionsUsed,
-    Digested,
-    Extracted,
     HandedOff,
-    HandoffFailed,
-    Measured,
-    Observed,
     PassageRead,
     PredicateLost,
     PromptFunctionsLost,
     PromptsComputed,
-    Researched,
     SlotFact,
     Unknown,
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.earlier import EarlierWithdrawn
+from server.debate.facts.errors import IllegalEvent, check, check_fits
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
-    Audited,
-    Balloted,
     BlockEnded,
     Concluded,
     Ended,
     Event,
-    Failed,
-    Judged,
     KnownEvent,
     LateEvent,
     Paused,
     PhaseEntered,
-    PositionsFramed,
     Resumed,
-    RoundClosed,
-    RoundOpened,
-    SlotEvent,
-    Spoke,
-    Synthesized,
-    Task,
 )
 from server.debate.facts.interventions import (
     Challenged,
@@ -75,26 +55,17 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import MODERATOR
 from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
+from server.debate.rules.answers import apply_slot_event, check_name
 from server.debate.rules.schedule import (
-    REPAIRABLE_CAUSES,
-    Slot,
-    final_closing_slots,
     find_plan_problem,
-    find_turn_problem,
-    has_final_failure,
     is_exhausted,
     open_slots,
-    slot_failures,
 )
 from server.debate.rules.speaking_order import find_handoff_problem
 from server.debate.state.debate import Debate, replace
-from server.debate.state.seats import current_model, phase_seats, seat_models
+from server.debate.state.seats import phase_seats, seat_models
 from server.debate.votes.verdict import find_verdict_problem
 from server.debate.votes.voters import verdict_source
-
-
-class IllegalEvent(Exception):  # noqa: N818  (the name says what happened)
-    """The event is not possible in this debate now: a bug, never a mistake of a user."""
 
 
 def apply(debate: Debate | None, event: Event) -> Debate:
@@ -192,82 +163,6 @@ def follow_course(debate: Debate, event: CourseFact) -> Debate:
     return apply_course_event(debate, event)
 
 
-def apply_slot_event(debate: Debate, event: SlotEvent) -> Debate:  # noqa: C901, PLR0911  (a table of cases)
-    match event:
-        case Digested():
-            check_fits(digests.find_digest_problem(debate.setup, event))
-            check_open_slot(debate, event, "digest")
-            return fill_slot(debate, event, digests=(*debate.digests, event))
-        case PositionsFramed():
-            check_open_slot(debate, event, "framing")
-            check_fits(framing.find_framing_problem(debate.setup, event))
-            return fill_slot(debate, event, framed=event, setup=framing.apply_positions(debate.setup, event))
-        case RoundOpened() | Spoke() | Audited() | RoundClosed():
-            check_transcript_answer(debate, event)
-            turns = (*debate.turns, event) if isinstance(event, Spoke) else debate.turns
-            added = (*debate.transcript_events, event)
-            return fill_slot(debate, event, transcript_events=added, turns=turns)
-        case Observed() | Extracted() | Measured():
-            return apply_reading(debate, event)
-        case Balloted():
-            check_open_slot(debate, event, "ballot")
-            check_fits(convergence.find_ballot_problem(debate, event))
-            return apply_vote(debate, event)
-        case Judged():
-            check_open_slot(debate, event, "judgment")
-            check_names(debate, event)
-            return apply_vote(debate, event)
-        case Synthesized():
-            check_open_slot(debate, event, "deliverable")
-            return fill_slot(debate, event, deliverable=event)
-        case Researched():
-            check_open_slot(debate, event)
-            return sources.add_research(debate, event)
-        case Failed():
-            return apply_failed(debate, event)
-        case HandoffFailed():
-            check_fits(find_handoff_problem(debate, event))
-            return replace(debate, handoff_failures=(*debate.handoff_failures, event))
-        case _:
-            assert_never(event)
-
-
-def apply_reading(debate: Debate, event: Observed | Extracted | Measured) -> Debate:
-    """Add what somebody reads in a round, which steers nothing by itself."""
-    match event:
-        case Observed():
-            check_open_slot(debate, event, "observation")
-            check_fits(rhetoric.find_observation_problem(debate, event))
-            return fill_slot(debate, event, observations=(*debate.observations, event))
-        case Extracted():
-            check_open_slot(debate, event, "extraction")
-            check_fits(find_extraction_problem(debate, event))
-            return fill_slot(debate, event, extractions=(*debate.extractions, event))
-        case _:
-            check_open_slot(debate, event, "measurement")
-            check_fits(find_measurement_problem(debate, event))
-            return fill_slot(debate, event, measurements=(*debate.measurements, event))
-
-
-def check_names(debate: Debate, judged: Judged) -> None:
-    """Check that a reading names debaters only."""
-    better = (criterion.better for criterion in judged.criteria)
-    for name in (judged.winner, *(belief.name for belief in judged.beliefs), *better):
-        check_name(debate, name)
-
-
-def apply_vote(debate: Debate, event: Judged | Balloted) -> Debate:
-    """Add a vote. One whose prompt still showed a turn that was retracted meanwhile is paid for, and asked again."""
-    showed_turns = isinstance(event, Judged) or not is_blind_ballot(event.slot_index)
-    if event.seen < debate.retracted_at and showed_turns:
-        return replace(debate, superseded=(*debate.superseded, event))
-    if isinstance(event, Judged):
-        return fill_slot(debate, event, judgments=(*debate.judgments, event))
-    if event.wave == "sample":
-        return fill_slot(debate, event, samples=(*debate.samples, event))
-    return fill_slot(debate, event, ballots=(*debate.ballots, event))
-
-
 def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     phase = next((phase for phase in debate.setup.phases if phase.name == event.phase), None)
     check(phase is not None, f"no phase {event.phase}")
@@ -286,41 +181,6 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
     starts = (*debate.round_starts, len(debate.transcript_events))
     rounds = (*debate.rounds, event)
     return replace(debate, rounds=rounds, round_starts=starts, answered_slots=frozenset(), round_failures=())
-
-
-def check_transcript_answer(debate: Debate, event: RoundOpened | Spoke | Audited | RoundClosed) -> None:
-    match event:
-        case RoundOpened():
-            check_fits(find_plan_problem(debate, event))
-            check_open_slot(debate, event, "opening")
-        case Spoke():
-            check_turn(debate, event)
-        case Audited():
-            check_open_slot(debate, event, "audit")
-        case RoundClosed():
-            check_open_slot(debate, event, "closing")
-            check(not event.settled or bool(event.decision), "settled without a decision")
-        case _:
-            assert_never(event)
-
-
-def fill_slot(debate: Debate, event: SlotFact, **changes: Any) -> Debate:
-    return replace(debate, answered_slots=debate.answered_slots | {(event.seat, event.slot_index)}, **changes)
-
-
-def apply_failed(debate: Debate, event: Failed) -> Debate:
-    check_open_slot(debate, event)
-    after = replace(
-        debate, failures=(*debate.failures, event), round_failures=(*debate.round_failures, event)
-    )
-    model = event.model or current_model(debate, event.seat)
-    # A model that was too late for this round may be in time for the next.
-    is_bad_ballot = is_private_ballot(event.slot_index) and event.cause in REPAIRABLE_CAUSES
-    if event.cause == "late" or is_bad_ballot:
-        return after
-    if has_final_failure(slot_failures(after, (event.seat, event.slot_index))):
-        return replace(after, failed_models=debate.failed_models | {(event.seat, model)})
-    return after
 
 
 def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
@@ -354,39 +214,6 @@ def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
             unheard=debate.unheard - {event.seat},
         )
     return after
-
-
-def check(condition: bool, message: str) -> None:
-    if not condition:
-        raise IllegalEvent(message)
-
-
-def check_fits(problem: str) -> None:
-    check(not problem, problem)
-
-
-def check_open_slot(debate: Debate, event: SlotFact, *tasks: Task) -> Slot:
-    """Return the open slot that the event is for.
-
-    Raises:
-        IllegalEvent: no slot of these tasks is open for its seat.
-    """
-    check(event.round == debate.round, f"an answer for round {event.round} in round {debate.round}")
-    check(event.seen <= debate.version, "its prompt shows what has not happened yet")
-    wanted = (*open_slots(debate), *final_closing_slots(debate))
-    slot = next((slot for slot in wanted if slot.key == (event.seat, event.slot_index)), None)
-    if slot is None or (tasks and slot.task not in tasks):
-        raise IllegalEvent(f"no slot {event.slot_index} of {event.seat} is open for it")
-    return slot
-
-
-def check_turn(debate: Debate, event: Spoke) -> None:
-    slot = check_open_slot(debate, event, "argument", "message", "answer")
-    check_fits(find_turn_problem(debate, event, slot) or rhetoric.find_contest_problem(debate, event))
-
-
-def check_name(debate: Debate, name: str) -> None:
-    check(not name or name in debate.names, f"nobody here is called {name}")
 
 
 def replay(events: Iterable[Event], start: Debate | None = None) -> Debate:

@@ -22,8 +22,7 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from server.debate.facts.errors import DebateError
-from server.debate.rules.transitions import IllegalEvent
+from server.debate.facts.errors import DebateError, IllegalEvent
 from storage.contract.deletion import Tombstone
 from storage.contract.errors import DamagedStreamError, DeletedStreamError, StorageError, StorageLostError
 

@@ -11,11 +11,12 @@ from server.debate.analysis.debates import build_standing, list_debate_judgments
 from server.debate.analysis.judgments import Reading
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.intervene import OUTCOME
+from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.escalation import MirrorHeld, MirrorReading, Spent
 from server.debate.facts.interventions import InterventionFact, OutcomeRecorded, describe_change
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.facts.setup.opened import Opened
-from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_report
 from server.debate.views.warnings import describe_reused

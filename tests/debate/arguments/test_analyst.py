@@ -8,11 +8,11 @@ from server.debate.analysis.claims import build_graph_data
 from server.debate.arguments.extraction import MAX_CLAIMS
 from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
 from server.debate.rules.budget import count_expected_answers, count_round_calls
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_event_row, is_hidden
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, build_round, describe_reading

@@ -7,9 +7,10 @@ import pytest
 from server.debate.ballots.challenges import build_challenge, list_challenges
 from server.debate.ballots.hollow import COUNTED, find_signals
 from server.debate.facts.beliefs import Alerted
+from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.interventions import Challenged, RoundsExtended
 from server.debate.records.verify import verify_record
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import event_names
 from server.debate.views.markdown import format_report, render_transcript
 from server.debate.views.verdict import build_report

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.rhetoric import list_contestable
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.facts.errors import IllegalEvent
+from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_analysis
 from server.debate.views.verdict import build_verdict

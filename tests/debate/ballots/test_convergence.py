@@ -9,8 +9,8 @@ import pytest
 from benchmarks.recorded.stopping import find_last_round
 from server.debate.ballots.convergence import find_stop_reason
 from server.debate.facts.beliefs import Converged, TalkSkipped
+from server.debate.facts.errors import IllegalEvent
 from server.debate.replies.extract import Reply
-from server.debate.rules.transitions import IllegalEvent
 from server.debate.views.markdown import render_transcript
 from server.debate.views.verdict import build_report
 from tests.support.simulation import (

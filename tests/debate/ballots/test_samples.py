@@ -23,13 +23,12 @@ from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.submit import build_submission
 from server.debate.facts.answers import Usage
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Balloted
 from server.debate.facts.setup.seats import CALLER
 from server.debate.records.setup import check_phases
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import IllegalEvent
 from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import build_progress
 from server.debate.views.verdict import build_verdict

@@ -17,11 +17,11 @@ from server.debate.ballots.similarity import (
 from server.debate.commands.setup.ballots import add_meter
 from server.debate.facts.answers import Measured, build_embedding_key
 from server.debate.facts.beliefs import Converged
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.setup.opened import Opened
 from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from tests.support.simulation import (

@@ -8,12 +8,12 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest, build_intervention
 from server.debate.facts.causes import FailureCause
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.transitions import apply
 from server.debate.state.debate import judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views.events import build_interventions

@@ -3,6 +3,7 @@ from copy import deepcopy
 
 import pytest
 
+from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.events import (
     Concluded,
     Ended,
@@ -16,7 +17,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.rules.schedule import Slot, open_slots, round_slots
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.votes.verdict import build_verdict_events
 from tests.support import simulation
 

@@ -6,11 +6,11 @@ import pytest
 
 from server.debate.arguments.points import list_points
 from server.debate.facts.answers import MESSAGE_SLOT, DirectMessage
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Failed, Spoke
 from server.debate.records.verify import verify_record
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_event_row, build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import visible_turns

@@ -9,11 +9,11 @@ from benchmarks.recorded.rhetoric_cases import CASES, Case
 from server.debate.ballots.rhetoric import list_marks
 from server.debate.commands.requests import ObserverInput
 from server.debate.facts.answers import Mark, Observed, Span
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
 from server.debate.replies.extract import Reply
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_event_row, is_hidden
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, build_round, list_tasks

@@ -7,13 +7,13 @@ import pytest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import DefaultPositionsUsed
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import PositionsFramed
 from server.debate.facts.setup.limits import Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
 from server.debate.views.compare import build_comparison
 from server.debate.views.markdown import render_transcript

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from server.debate.commands.revise_positions import build_revision
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.interventions import PositionsRevised, describe_change
-from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.transitions import apply
 from tests.support.simulation import (
     DebateSimulation,
     build_setup,

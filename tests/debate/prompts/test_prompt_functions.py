@@ -7,12 +7,12 @@ import pytest
 
 from server.debate.commands.setup.open import add_prompt_functions
 from server.debate.facts.answers import PromptsComputed
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
 from server.debate.prompts.render import render
 from server.debate.rules.advance import PromptFunction
-from server.debate.rules.transitions import IllegalEvent, replay
+from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

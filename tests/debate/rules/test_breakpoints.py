@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Concluded, Paused, Resumed
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.setup.limits import Breakpoint
@@ -12,7 +12,6 @@ from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call
 from server.debate.rules.decide import Record, Wait, decide
-from server.debate.rules.transitions import IllegalEvent
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.debate.facts.answers import DefaultPositionsUsed, Lookup, Researched
+from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.events import (
     Audited,
     Balloted,
@@ -40,7 +41,7 @@ from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.schedule import Slot, open_slots
-from server.debate.rules.transitions import IllegalEvent, apply, replay
+from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript, render_verdict

@@ -9,6 +9,7 @@ import pytest
 
 from server.debate.facts.answers import DefaultPlanUsed, HandedOff, HandoffFailed, Lookup, Researched
 from server.debate.facts.beliefs import Citation, Share, build_shares
+from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.events import (
     Audited,
     Balloted,
@@ -21,7 +22,7 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.rules.transitions import IllegalEvent, apply
+from server.debate.rules.transitions import apply
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

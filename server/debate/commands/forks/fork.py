@@ -14,7 +14,7 @@ from server.debate.commands.forks.teams import add_choice, keep_choice
 from server.debate.commands.requests import ChangesInput
 from server.debate.commands.setup.team import add_team
 from server.debate.facts import interventions
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.team import Team
@@ -22,7 +22,7 @@ from server.debate.rules import decide
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
-from server.debate.rules.transitions import IllegalEvent, replay
+from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate, replace
 
 
