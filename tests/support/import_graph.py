@@ -17,6 +17,9 @@ FILES = sorted(path.relative_to(ROOT) for top in TOP_LEVEL_PACKAGES for path in 
 ONE_UNIT = ("counterpoint", "storage", "storage.postgres", "storage.sqlite")
 """Folders with subfolders whose own files are one unit all the same."""
 
+WITH_SUBFOLDERS = "server.debate.facts"
+"""The folder that is one unit with its subfolders: what a debate consists of, and what its set-up consists of."""
+
 
 def module_name(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
@@ -34,11 +37,13 @@ def package_of_module(module: str) -> str:
     """The unit that `tests/rooms.py` has a row for, without the prefix `server`: `debate.rules`.
 
     This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
-    `models.providers`, and `models`, the package's own file, below both. `ONE_UNIT` has the
+    `models.providers`, and `models`, the package's own file, below both. `ONE_UNIT` and `WITH_SUBFOLDERS` have the
     exceptions.
     """
     path = MODULES[module]
     folder = ".".join(path.parts[:-1])
+    if folder.startswith(WITH_SUBFOLDERS):
+        return WITH_SUBFOLDERS.removeprefix("server.")
     is_split = any((ROOT / path.parent).glob("*/*.py")) and folder not in ONE_UNIT
     return (module if is_split else folder).removeprefix("server.")
 
