@@ -7,7 +7,7 @@ tools may use them first: the results are recorded as an event, and the seat is 
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -57,8 +57,22 @@ may take half a second, in which all debates would stand still."""
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class CallTerms:
+    """What a call may take, whose debate it is for, and who has to do with it besides the model of its seat."""
+
+    max_attempts: int  # requests
+    deadline: Deadline
+    owner: str
+    on_text: OnText | None = None  # told of each piece of the reply
+    client: Model | None = None  # the client's own model, if it can be asked
+    reuse: AnswerReuse | None = None  # answers of other debates
+
+
 @dataclass
 class ModelCaller:
+    """Calls models for seats. One for each process."""
+
     models: ModelRegistry
     research: Research
     leeway: float = LEEWAY
@@ -73,50 +87,30 @@ class ModelCaller:
         """The library that is being loaded, and that this debate waits for; "" if there is none."""
         return self.models.find_loading(list_models(debate))
 
-    async def call(
-        self,
-        debate: Debate,
-        call: Call,
-        max_attempts: int,
-        deadline: Deadline,
-        on_text: OnText | None = None,
-        client: Model | None = None,
-        reuse: AnswerReuse | None = None,
-        owner: str = "",
-    ) -> Event | None:
-        """The event that results from a call, without secrets; None where nobody was asked. Raises nothing.
-
-        `client`: the client's own model, if it can be asked. `reuse`: answers of other debates. `owner`: whose
-        debate it is.
-        """
-        watcher = withhold_secrets(on_text) if on_text else None
-        model = client if call.model == CLIENT and client else None
+    async def call(self, debate: Debate, call: Call, terms: CallTerms) -> Event | None:
+        """The event that results from a call, without secrets; None where nobody was asked. Raises nothing."""
+        on_text = withhold_secrets(terms.on_text) if terms.on_text else None
         try:
-            event = await self.find_event(debate, call, max_attempts, deadline, watcher, model, reuse, owner)
+            event = await self.ask_within_deadline(debate, call, replace(terms, on_text=on_text))
         except WithdrawnError:
             return None
         return redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
 
-    async def find_event(
-        self,
-        debate: Debate,
-        call: Call,
-        max_attempts: int,
-        deadline: Deadline,
-        on_text: OnText | None,
-        model: Model | None,
-        reuse: AnswerReuse | None,
-        owner: str,
-    ) -> Event:
-        debater = find_debater(debate, call)
+    async def ask_within_deadline(self, debate: Debate, call: Call, terms: CallTerms) -> Event:
+        """The event that results from a call: a failure where the model fails, is too slow or crashes.
+
+        Raises:
+            WithdrawnError: nobody was asked.
+        """
+        debater, deadline = find_debater(debate, call), terms.deadline
         own = (debater and debater.turn_timeout) or debate.setup.turn_timeout
         seconds = min(own, deadline.seconds_left * MODEL_DEADLINE_SHARE)
         attempts = 1
         with anyio.move_on_after(deadline.seconds_left):
             try:
                 if call.task == "measurement":
-                    return await self.measure(debate, call, seconds, owner)
-                return await self.send_request(debate, call, max_attempts, seconds, on_text, model, reuse)
+                    return await self.measure(debate, call, seconds, terms.owner)
+                return await self.ask_with_lookups(debate, call, terms, seconds)
             except WithdrawnError:
                 raise
             except ModelError as error:
@@ -139,30 +133,20 @@ class ModelCaller:
         detail = f"{call.model} had not answered when the {deadline.description} were over"
         return build_failure(call, "late", detail, attempts=attempts)
 
-    async def send_request(
-        self,
-        debate: Debate,
-        call: Call,
-        max_attempts: int,
-        timeout_seconds: float,
-        on_text: OnText | None,
-        model: Model | None,
-        reuse: AnswerReuse | None,
+    async def ask_with_lookups(
+        self, debate: Debate, call: Call, terms: CallTerms, timeout_seconds: float
     ) -> Event:
+        """What a model answers, or what it looks up first. Raises whatever the model does."""
         if long := [each.text for each in debate.setup.documents if len(each.text) > MAX_QUICK_LENGTH]:
             await to_thread.run_sync(prepare_documents, long)
         prompt = render(debate, call)
-        researched = partial(
-            Researched, seat=call.seat, round=call.round, slot_index=call.slot_index, seen=call.seen
-        )
-        slot = (call.seat, call.round, call.slot_index)
-        batches = sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
+        batches = count_lookup_batches(debate, call)
         may_look_up = batches < MAX_LOOKUP_BATCHES and call.model != CLIENT  # which calls no functions
         servers = find_tools(debate.setup, call.seat, call.task) if may_look_up else ()
         offered = await self.research.list_functions(servers) if servers else ()
         if not batches and (problems := self.research.find_problems(servers)):
-            lookups = tuple(Lookup(tool="servers", arguments="", failed=problem) for problem in problems)
-            return researched(lookups=lookups)
+            lookups = [Lookup(tool="servers", arguments="", failed=problem) for problem in problems]
+            return build_researched(call, lookups)
         request = Request(
             prompt=prompt,
             seat=call.seat,
@@ -171,18 +155,18 @@ class ModelCaller:
             timeout=timeout_seconds,
             seed=call.seed,
             functions=(*prompt.functions, *offered),
-            max_attempts=max_attempts,
+            max_attempts=terms.max_attempts,
             group=str(debate.setup.seed),
         )
-        asked = partial(self.ask, call, request, on_text, model)
-        reply = await (self.reuse_answer(call, request, reuse, asked) if reuse else asked())
+        ask = partial(self.ask, call, request, terms)
+        reply = await (self.reuse_answer(call, request, terms.reuse, ask) if terms.reuse else ask())
         await self.turnstile.enter()
         usage = reply.usage.model_copy(update={"prompt_sha256": hash_request(call.model, request)})
         reply = replace(reply, usage=usage)
         wanted = [each for each in reply.function_calls if each.name != "handoff"] if offered else []
         if wanted:
             found = (self.research.look_up(each, servers) for each in wanted[:MAX_LOOKUPS_PER_BATCH])
-            return researched(lookups=tuple(await asyncio.gather(*found)), usage=reply.usage)
+            return build_researched(call, await asyncio.gather(*found), reply.usage)
         return await read_reply(debate, call, reply)
 
     async def reuse_answer(
@@ -216,13 +200,14 @@ class ModelCaller:
             reuse.new[slot] = (key, KeptAnswer(redact(reply.text), used.model, reply.informative, tokens))
         return reply
 
-    async def ask(self, call: Call, request: Request, on_text: OnText | None, model: Model | None) -> Reply:
+    async def ask(self, call: Call, request: Request, terms: CallTerms) -> Reply:
         """The reply of a model, with the time that it took; of one that does not keep its time limit, an error."""
         longest = self.models.max_reply_seconds(call.model, request.timeout) + self.leeway
-        asked = self.models.watch(call.model, model) if model else self.models.get(call.model)
+        client = terms.client if call.model == CLIENT else None
+        asked = self.models.watch(call.model, client) if client else self.models.get(call.model)
         start = anyio.current_time()
         with anyio.move_on_after(longest) as limit:
-            reply = await asked.reply(request, on_text)
+            reply = await asked.reply(request, terms.on_text)
         if limit.cancelled_caught:
             raise ModelError("timeout", f"{call.model} gave no answer in {request.timeout:g} seconds.")
         taken = reply.usage.milliseconds or round((anyio.current_time() - start) * 1000)
@@ -235,6 +220,23 @@ class ModelCaller:
         vectors, usage = await self.models.get_embedder(call.model, owner).embed(texts, timeout_seconds)
         await self.turnstile.enter()
         return build_measured(debate, call.seen, ballots, vectors, usage)
+
+
+def count_lookup_batches(debate: Debate, call: Call) -> int:
+    """How often its seat has looked something up for this answer."""
+    slot = (call.seat, call.round, call.slot_index)
+    return sum((found.seat, found.round, found.slot_index) == slot for found in debate.research)
+
+
+def build_researched(call: Call, lookups: Iterable[Lookup], usage: Usage | None = None) -> Researched:
+    return Researched(
+        seat=call.seat,
+        round=call.round,
+        slot_index=call.slot_index,
+        seen=call.seen,
+        lookups=tuple(lookups),
+        usage=usage,
+    )
 
 
 def may_reuse(call: Call) -> bool:

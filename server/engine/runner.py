@@ -32,7 +32,7 @@ from server.engine.database.errors import DatabaseUnavailableError, ForeignRecor
 from server.engine.database.leases import LeaseLostError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore
-from server.engine.model_calls import ModelCaller
+from server.engine.model_calls import CallTerms, ModelCaller
 from server.models import MAX_ATTEMPTS
 from server.models.client import ClientModel
 from server.redaction import redact_model
@@ -184,8 +184,8 @@ class Runner:
                 raise LeaseLostError
             is_streamed = self.text_listeners and call.task != "ballot"  # which is private
             on_text = partial(self.send_text, snapshot.id, call.seat) if is_streamed else None
-            given = (snapshot.debate, call, attempts, deadline, on_text, run.client, run.reuse)
-            await send.send((call, await self.model_caller.call(*given, owner=snapshot.owner)))
+            terms = CallTerms(attempts, deadline, snapshot.owner, on_text, run.client, run.reuse)
+            await send.send((call, await self.model_caller.call(snapshot.debate, call, terms)))
 
         await self.model_caller.turnstile.enter()
         try:

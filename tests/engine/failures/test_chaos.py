@@ -23,7 +23,7 @@ from server.debate.rules.transitions import replay
 from server.debate.views.warnings import failure_lines
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.model_calls import ModelCaller
+from server.engine.model_calls import CallTerms, ModelCaller
 from server.models.fakes.chaos import FAILURES, Chaos
 from server.models.registry import ModelRegistry
 from server.research import Research
@@ -122,7 +122,7 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
 
     with anyio.fail_after(5):
         questions = ModelCaller(ModelRegistry(chaos=Chaos(never=1)), Research({}), leeway=0.01)
-        event = await questions.call(debate, step.calls[0], 1, NO_DEADLINE)
+        event = await questions.call(debate, step.calls[0], CallTerms(1, NO_DEADLINE, owner=""))
 
     assert isinstance(event, Failed)
     assert event.cause == "timeout"
