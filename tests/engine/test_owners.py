@@ -2,6 +2,7 @@
 
 import pytest
 
+from server.engine.database.errors import DebateNotFoundError
 from storage.contract import LOCAL_OWNER
 from tests.contract.journal_helpers import open_journal
 from tests.support.engines import open_engine, run_debate
@@ -36,6 +37,20 @@ async def test_a_debate_that_was_used_last_is_kept_for_its_owner_alone(database:
         past = await manager.of("ann").store.load_past(known.id, 1)
         assert past.entries == known.entries
         assert (await manager.store.load_past(known.id, 1)).owner == "ann"
+
+
+async def test_what_is_kept_beside_a_debate_is_told_to_its_owner_alone(database: str) -> None:
+    async with open_engine(database, default="scripted") as manager:
+        ann, ben = manager.of("ann").store, manager.of("ben").store
+        debate_id = (await run_debate(manager.of("ann"))).id
+        assert await ann.keep_text(debate_id, "note", "first") == "first"
+        assert await ann.keep_text(debate_id, "note", "second") == "first"
+        assert await ann.find_text(debate_id, "note") == "first"
+        assert await ann.find_text(debate_id, "other") == ""
+        with pytest.raises(DebateNotFoundError):
+            await ben.find_text(debate_id, "note")
+        with pytest.raises(DebateNotFoundError):
+            await ben.keep_text(debate_id, "note", "third")
 
 
 async def test_whose_debates_are_is_known_to_who_serves_all(database: str) -> None:
