@@ -1,23 +1,19 @@
-"""How streams with words in common are ranked: for every database the same. Pure."""
+"""How streams with words in common are ranked: for every database the same.
+
+What takes long is done in other threads: long questions take tenths of a second.
+"""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import closing
 from math import log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from anyio import to_thread
 
 from storage.contract.similarity import FindGroup, SimilarStream
 from storage.summaries import parse_listing
-
-if TYPE_CHECKING:
-    from storage.words import Tokenizer
-
-MAX_COMPARED_LENGTH = 4_000  # characters
-MAX_COMPARED_WORDS = 48
-
-BEGINNING = 5
-"""Characters: longer words that begin alike are compared as one, so that inflected ones are found (`rewrite`,
-`rewriting`). On the questions of `benchmarks recall` that finds as many as an English stemmer, in any language; with
-four characters more unrelated ones are found, with six fewer inflected ones."""
+from storage.words import BEGINNING, Tokenizer
 
 MAX_SHARING = 1_000
 """Streams that may share a word: one that more have tells little of what a text is about, and is not compared."""
@@ -44,19 +40,17 @@ class SharedWords(NamedTuple):
 
     @classmethod
     def weigh(
-        cls, words: Sequence[str], found: Iterable[tuple[int, int]], titles: Mapping[int, str], total: int
+        cls, words: Sequence[str], found: Mapping[int, Sequence[int]], titles: Mapping[int, str], total: int
     ) -> "SharedWords":
         """Weigh words as BM25 does, by how few of so many streams have them: those of one title count once.
 
-        Else what was often asked would not be found. `found`: (place of a word, number of a stream that has it); of
-        each word no more than `MAX_SHARING`. `titles`: of these streams.
+        Else what was often asked would not be found. `found`: the numbers of the streams that have a word, no more
+        than `MAX_SHARING`, by the place of the word. `titles`: of these streams, or what stands for them.
         """
-        having: defaultdict[str, list[int]] = defaultdict(list)
-        for place, number in found:
-            having[words[place]].append(number)
+        having = {word: found[place] for place, word in enumerate(words)}
         weights = {
-            word: compute_weight(word, len({titles.get(number) for number in having[word]}), total)
-            for word in words
+            word: compute_weight(word, len({titles.get(number) for number in numbers}), total)
+            for word, numbers in having.items()
         }
         streams: defaultdict[int, list[str]] = defaultdict(list)
         for word, weight in weights.items():
@@ -74,33 +68,33 @@ class SharedWords(NamedTuple):
         return sorted((row for row in rows if row[0] >= min_share), reverse=True)[:MAX_TITLES]
 
     async def rank(
-        self,
-        read: ReadListings,
-        tokenizer: "Tokenizer",
-        find_group: FindGroup,
-        *,
-        min_share: float,
-        limit: int,
+        self, read: ReadListings, find_group: FindGroup, *, min_share: float, limit: int
     ) -> list[SimilarStream]:
         """The most similar streams, of each group one. Titles are read until no other can be among them."""
-        bounds, best = self.list_bounds(min_share), dict[Hashable, SimilarStream]()
+        bounds = await to_thread.run_sync(self.list_bounds, min_share)
+        best = dict[Hashable, SimilarStream]()
         for start in range(0, len(bounds), TITLES_AT_ONCE):
             page = bounds[start : start + TITLES_AT_ONCE]
             ranked = sorted(best.values(), key=order)
             if len(ranked) >= limit and ranked[limit - 1].share >= page[0][0]:
                 break
-            for listed in map(parse_listing, await read([number for _, number in page])):
-                share = self.measure(listed.number, tokenizer.split_compared(listed.title))
-                group = find_group(listed)
-                if share >= min_share and group is not None:
-                    one = SimilarStream(listed, share)
+            rows = await read([number for _, number in page])
+            for one in await to_thread.run_sync(self.measure, [*rows]):
+                group = find_group(one.listing)
+                if one.share >= min_share and group is not None:
                     best[group] = min(one, best.get(group, one), key=order)
         return sorted(best.values(), key=order)[:limit]
 
-    def measure(self, number: int, title: Collection[str]) -> float:
-        """How much of the weight of all words a stream shares."""
-        told = (self.weights[word] * (1 if word in title else BODY_WEIGHT) for word in self.streams[number])
-        return sum(told) / self.sum_weights(self.weights)
+    def measure(self, rows: Iterable[Sequence[Any]]) -> list[SimilarStream]:
+        """How much of the weight of all words each of these streams shares."""
+        whole, measured = self.sum_weights(self.weights), list[SimilarStream]()
+        with closing(Tokenizer()) as tokenizer:  # one belongs to the thread that opens it
+            for listed in map(parse_listing, rows):
+                title = {*tokenizer.split_compared(listed.title)}
+                shared = self.streams[listed.number]
+                told = (self.weights[word] * (1 if word in title else BODY_WEIGHT) for word in shared)
+                measured.append(SimilarStream(listed, sum(told) / whole))
+        return measured
 
 
 def order(one: SimilarStream) -> tuple[float, int]:

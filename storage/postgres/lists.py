@@ -3,12 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from anyio import to_thread
+
 from storage.chain import parse_owners
 from storage.contract.similarity import FindGroup, SimilarStream, find_family
 from storage.contract.streams import Relative, StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.connections.pool import Database
-from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_SHARING, SharedWords
+from storage.similarity import MAX_SHARING, SharedWords
 from storage.summaries import (
     LAST_CHARACTER,
     find_upper_bound,
@@ -17,7 +19,7 @@ from storage.summaries import (
     parse_changes,
     parse_listing,
 )
-from storage.words import Tokenizer
+from storage.words import BEGINNING, MAX_COMPARED_LENGTH, Tokenizer
 
 _LISTING_COLUMNS = "name, stream.number, title, status, details, opened_at, changed_at, family"
 
@@ -49,20 +51,20 @@ select stream, null, entry from journal where seq = 0 and stream = any($1::text[
 
 # As many of one word as of any other, so that common ones do not take all the time.
 SELECT_SHARING = f"""
-select given.place - 1, sharing.number
-from unnest($1::text[], $2::text[]) with ordinality as given (first, last, place)
-cross join lateral (
+select given.place - 1, array(
     select distinct stream.number
     from word join word as mark on mark.number = word.number and mark.word = $3
         join stream on stream.number = word.number
     where word.word between given.first and given.last{{own}}
     order by stream.number desc limit {MAX_SHARING}
-) as sharing
+)
+from unnest($1::text[], $2::text[]) with ordinality as given (first, last, place)
 """
 COUNT_STATUS = "select count(*) from stream where status = $1{own}"
 SELECT_TITLES = f"""
-select number, left(title, {MAX_COMPARED_LENGTH}) from stream where number = any($1::bigint[]){{own}}
+select number, md5(left(title, {MAX_COMPARED_LENGTH})) from stream where number = any($1::bigint[]){{own}}
 """
+"""Long titles of two thousand streams would take the event loop tens of milliseconds to read."""
 SELECT_NUMBERED = f"select {_LISTING_COLUMNS} from stream where number = any($1::bigint[]){{own}}"
 
 SELECT_FAMILY = """
@@ -123,14 +125,13 @@ class PostgresLists:
         if not words:
             return []
         last = [word + LAST_CHARACTER if len(word) == BEGINNING else word for word in words]
-        found = await self._db.fetch(*narrow(owner, SELECT_SHARING, words, last, mark_status(status)))
+        found = dict(await self._db.fetch(*narrow(owner, SELECT_SHARING, words, last, mark_status(status))))
         [(total,)] = await self._db.fetch(*narrow(owner, COUNT_STATUS, status))
-        numbers = [*{number for _, number in found}]
+        numbers = [*set().union(*found.values())]
         titles = dict(await self._db.fetch(*narrow(owner, SELECT_TITLES, numbers)))
-        shared = SharedWords.weigh(words, found, titles, total)
+        shared = await to_thread.run_sync(SharedWords.weigh, words, found, titles, total)
         return await shared.rank(
             lambda numbers: self._db.fetch(*narrow(owner, SELECT_NUMBERED, numbers)),
-            self._tokenizer,
             find_group,
             min_share=min_share,
             limit=limit,

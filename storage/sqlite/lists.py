@@ -4,10 +4,12 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from anyio import to_thread
+
 from storage.chain import parse_owners
 from storage.contract.similarity import FindGroup, SimilarStream, find_family
 from storage.contract.streams import Relative, StreamListing
-from storage.similarity import BEGINNING, MAX_COMPARED_LENGTH, MAX_SHARING, SharedWords
+from storage.similarity import MAX_SHARING, SharedWords
 from storage.sqlite.connections.database import Database
 from storage.summaries import (
     LAST_CHARACTER,
@@ -16,7 +18,7 @@ from storage.summaries import (
     parse_changes,
     parse_listing,
 )
-from storage.words import Tokenizer
+from storage.words import BEGINNING, MAX_COMPARED_LENGTH, Tokenizer
 
 _LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at, family"
 _STREAMS = "(select value from json_each(?5))"
@@ -58,7 +60,7 @@ select stream, null, entry from journal where seq = 0 and stream in (select valu
 
 # As many of one word as of any other, so that common ones do not take all the time.
 SELECT_SHARING = f"""
-select {{place}}, rowid from (
+select {{place}}, json_group_array(rowid) from (
     select rowid from words where words match ? order by rowid desc limit {MAX_SHARING}
 )
 """
@@ -133,14 +135,14 @@ class SqliteLists:
         wanted, unwanted = list_marks(status, owner, is_final=True)
         matches = [build_compared_match(word, wanted, unwanted) for word in words]
         parts = [SELECT_SHARING.format(place=place) for place in range(len(words))]
-        found = await reader.fetch_all(" union all ".join(parts), *matches)
+        rows = await reader.fetch_all(" union all ".join(parts), *matches)
+        found = {place: json.loads(numbers) for place, numbers in rows}
         [(total,)] = await reader.fetch_all(*narrow(owner, COUNT_STATUS, status))
-        numbers = json.dumps([*{number for _, number in found}])
+        numbers = json.dumps([*set().union(*found.values())])
         titles = dict(await reader.fetch_all(*narrow(owner, SELECT_TITLES, numbers)))
-        shared = SharedWords.weigh(words, found, titles, total)
+        shared = await to_thread.run_sync(SharedWords.weigh, words, found, titles, total)
         return await shared.rank(
             lambda numbers: reader.fetch_all(*narrow(owner, SELECT_NUMBERED, json.dumps(numbers))),
-            self._tokenizer,
             find_group,
             min_share=min_share,
             limit=limit,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
 from storage.contract.streams import StreamSummary
-from storage.similarity import MAX_COMPARED_WORDS, TITLES_AT_ONCE
+from storage.similarity import TITLES_AT_ONCE
+from storage.words import MAX_COMPARED_WORDS
 from tests.contract.journal_helpers import LATER, READ_ONLY_FUZZ_SETTINGS, append_entries, create_stream
 
 
