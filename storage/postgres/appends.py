@@ -2,6 +2,10 @@
 
 One statement is one transaction and one round trip. Each stream that is written to is locked by its row, the journal's
 position last: until its commit nobody else moves it.
+
+All who write lock in this order, so that no two wait for each other: the tables of what was spent; streams, by name,
+new ones last; their words; keys of openings, by name; the ledger's position; days; readers of the outbox, by name, and
+its items, by number; reservations; leases, by stream; the cache; the journal's position.
 """
 
 import json
@@ -18,6 +22,9 @@ MAX_WORD_LENGTH = 500
 
 STREAM_COLUMNS = 14
 
+LOCK_SUMS = "lock table spending, daily_spending, owner_spending in row exclusive mode"
+"""As `APPEND` does before its first row."""
+
 LOCK_STREAMS = "select name, seq, head from stream where name = any($1::text[]) order by name for update"
 
 # The position of a batch is null, and nothing is written, unless every stream in it has the head that it builds on.
@@ -30,6 +37,16 @@ with change as (
     ) as c (
         name, after, previous, seq, head, opened_at, changed_at, title, status, details, seal, owner, family, parent
     )
+), held as materialized (
+    select stream.number, change.* from change join stream on stream.name = change.name
+    where change.after > 0 and stream.seq = change.after and stream.head = change.previous
+    order by stream.name for no key update of stream
+), moved as (
+    update stream set seq = held.seq, head = held.head, changed_at = held.changed_at,
+        title = coalesce(held.title, stream.title), status = coalesce(held.status, stream.status),
+        details = coalesce(held.details, stream.details), seal = held.seal
+    from held where stream.number = held.number
+    returning stream.number, stream.name, stream.owner
 ), opened as (
     insert into stream
         (name, seq, head, opened_at, changed_at, title, status, details, seal, owner, family, parent)
@@ -40,16 +57,8 @@ with change as (
     order by name
     on conflict (name) do nothing
     returning number, name, owner
-), moved as (
-    update stream set seq = change.seq, head = change.head, changed_at = change.changed_at,
-        title = coalesce(change.title, stream.title), status = coalesce(change.status, stream.status),
-        details = coalesce(change.details, stream.details), seal = change.seal
-    from change
-    where change.after > 0 and stream.name = change.name and stream.seq = change.after
-        and stream.head = change.previous
-    returning stream.number, stream.name, stream.owner
 ), written as materialized (
-    select number, name, owner from opened union all select number, name, owner from moved
+    select number, name, owner from moved union all select number, name, owner from opened
 ), added as (
     insert into word (number, word)
     select written.number, given.word
@@ -80,10 +89,14 @@ with change as (
     on conflict (day, owner) do update
     set calls = owner_spending.calls + excluded.calls, cost = owner_spending.cost + excluded.cost
     returning 1
-), settled as (
-    update lease set requests = given.requests, cost = given.cost
+), reserved as materialized (
+    select given.stream, given.requests, given.cost
     from unnest($21::text[], $22::text[], $23::bigint[], $24::numeric[]) as given (stream, holder, requests, cost)
-    where lease.stream = given.stream and lease.holder = given.holder
+        join lease on lease.stream = given.stream and lease.holder = given.holder
+    order by lease.stream for no key update of lease
+), settled as (
+    update lease set requests = reserved.requests, cost = reserved.cost
+    from reserved where lease.stream = reserved.stream
     returning 1
 ), moved_position as (
     update counter set value = case
@@ -146,6 +159,7 @@ def split_words(tokenizer: Tokenizer, text: str) -> list[str]:
 
 async def lock_streams(session: Session, streams: Collection[str]) -> dict[str, Head]:
     """Lock what a transaction writes to, before all else. Returns the heads of the streams that are there."""
+    await session.run(LOCK_SUMS)
     rows = await session.fetch(LOCK_STREAMS, list(streams))
     return {name: Head(seq, head) for name, seq, head in rows}
 

@@ -13,6 +13,10 @@ from storage.summaries import encode_summary
 
 FIND_TOMBSTONE = "select entry from journal where stream = $1 and seq = 0"
 
+FIND_STREAM = """
+select 1 from stream where name = $1 union all select 1 from journal where stream = $1 and seq = 0
+"""
+
 SELECT_DELETED = "select stream from journal where seq = 0 order by position"
 
 SELECT_HEAD = """
@@ -24,9 +28,7 @@ SELECT_KEPT = "select name, text from kept_text where stream = $1 and name = any
 # It has a position of its own, so that whoever follows the changes finds it.
 BURY = """
 with moved as (
-    update counter set value = value + 1 where name = 'journal'
-        and not exists (select 1 from journal where stream = $1 and seq = 0)
-    returning value
+    update counter set value = value + 1 where name = 'journal' returning value
 )
 insert into journal (position, stream, seq, entry, hash, restored)
 select moved.value, $1, 0, convert_from($2::bytea, 'UTF8'), $3, false from moved
@@ -34,17 +36,18 @@ select moved.value, $1, 0, convert_from($2::bytea, 'UTF8'), $3, false from moved
 
 FORGET_JUDGMENTS = "delete from judgment where stream = $1"
 
+FORGET_KEYS = "delete from opening where stream = $1"
+
 FORGET = [
     "insert into removal (stream) values ($1)",
     "delete from journal where stream = $1 and seq > 0",
     "delete from stream where name = $1",
     "delete from kept_text where stream = $1",
-    "delete from opening where stream = $1",
-    "delete from outbox where stream = $1",
+    "delete from outbox where number in (select number from outbox where stream = $1 order by number for update)",
     "delete from lease where stream = $1",
     "delete from removal where stream = $1",
 ]
-"""All of a stream but what it spent, so that the sums of its days stay true, and its judgments."""
+"""All of a stream but its words, keys and judgments, and what it spent, so that the sums of its days stay true."""
 
 
 class PostgresDeletion:
@@ -70,7 +73,8 @@ class PostgresDeletion:
             texts = dict(await session.fetch(SELECT_KEPT, stream, list(keep)))
             tombstone = Tombstone(stream, seq, head.hex(), at, actor, texts, owner)
             await session.fetch("delete from word where number = $1", number)
-            for statement in FORGET if keep_judgments else [FORGET_JUDGMENTS, *FORGET]:
+            judged = [] if keep_judgments else [FORGET_JUDGMENTS]
+            for statement in (FORGET_KEYS, *judged, *FORGET):
                 await session.fetch(statement, stream)
             await drop_cached(session, stream)
             await bury(session, tombstone)
@@ -95,21 +99,19 @@ class PostgresDeletion:
         judgments = encode_summary(summary).judgments
 
         async def write(session: Session) -> bool:
-            if await session.fetch("select 1 from stream where name = $1", stream):
-                return False
-            await session.run(LOCK_DAYS)
-            if not await bury(session, tombstone):
+            await session.run(LOCK_DAYS)  # nobody begins a stream meanwhile, or restores a tombstone
+            if await session.fetch(FIND_STREAM, stream):
                 return False
             for day, spent in summary.spending.items():
                 await session.fetch(ADD_SPENDING, stream, day, *spent, tombstone.owner)
             await add_days_up(session, sorted(summary.spending))
             await add_judgments(session, stream, judgments or "[]", tombstone.owner)
+            await bury(session, tombstone)
             return True
 
         return await self._db.transact(write)
 
 
-async def bury(session: Session, tombstone: Tombstone) -> bool:
-    """Put a tombstone in the place of a stream; whether there was none."""
-    values = [tombstone.stream, encode_tombstone(tombstone), bytes.fromhex(tombstone.head)]
-    return bool(await session.fetch(f"{BURY} returning seq", *values))
+async def bury(session: Session, tombstone: Tombstone) -> None:
+    """Put a tombstone in the place of a stream."""
+    await session.fetch(BURY, tombstone.stream, encode_tombstone(tombstone), bytes.fromhex(tombstone.head))

@@ -19,7 +19,7 @@ from storage.chain import (
 )
 from storage.commits import GroupedAppends, HeadMovedError
 from storage.contract.errors import StorageError
-from storage.contract.streams import Entry, StreamHead, StreamSummary
+from storage.contract.streams import Entry, OpeningKey, StreamHead, StreamSummary
 from storage.migrations import Migration, require_release
 from storage.postgres.appends import APPEND, build_values, lock_streams, takes_away, write_rows
 from storage.postgres.cache import PostgresCache
@@ -65,20 +65,29 @@ SELECT_DELETED = "select stream from journal where seq = 0 and stream = any($1::
 
 SELECT_HASHES = "select encode(hash, 'hex') from journal where stream = $1 order by seq"
 
-DELETE_OLD_KEYS = f"""
-delete from opening where at < $1 and stream not in (select stream from lease where until > {TIME.format("$2")})
+IS_OLD = f"""
+opening.at < $1 and opening.stream not in (select stream from lease where until > {TIME.format("$2")})
 """
 
-CLAIM_KEY = """
-insert into opening (key, stream, at) values ($1, $2, $3)
-on conflict (key) do update set stream = opening.stream
+CLAIM_KEY = f"""
+insert into opening (key, stream, at) values ($3, $4, $5)
+on conflict (key) do update set (stream, at) = (
+    select case when is_old then excluded.stream else opening.stream end,
+        case when is_old then excluded.at else opening.at end
+    from (select {IS_OLD} as is_old) as claimed
+)
 returning stream
+"""
+
+# Those that others are claiming are left to them.
+DELETE_OLD_KEYS = f"""
+delete from opening where key in (select key from opening where {IS_OLD} for update skip locked)
 """
 
 RESTORE_KEYS = """
 insert into opening (key, stream, at)
 select key, stream, at from unnest($1::text[], $2::text[], $3::text[]) as given (key, stream, at)
-where exists (select 1 from stream where stream.name = given.stream)
+where exists (select 1 from stream where stream.name = given.stream) order by key
 on conflict (key) do nothing
 """
 
@@ -298,12 +307,18 @@ class PostgresJournal(
 
 
 async def claim_keys(session: Session, opening: Sequence[Append]) -> dict[str, str]:
-    """Claim the keys of new streams, as far as they are free. Returns the stream of each key."""
-    claimed: dict[str, str] = {}
+    """Claim the keys of new streams, as far as they are free or old. Returns the stream of each key."""
+    firsts: dict[str, tuple[OpeningKey, Append]] = {}
     for append in opening:
-        if (key := append.key) and key.name not in claimed:
-            await session.fetch(DELETE_OLD_KEYS, key.since, key.now)
-            [(claimed[key.name],)] = await session.fetch(CLAIM_KEY, key.name, append.stream, append.at)
+        if append.key:
+            firsts.setdefault(append.key.name, (append.key, append))
+    claimed: dict[str, str] = {}
+    for name in sorted(firsts):
+        key, append = firsts[name]
+        values = key.since, key.now, name, append.stream, append.at
+        [(claimed[name],)] = await session.fetch(CLAIM_KEY, *values)
+    for key, _ in firsts.values():
+        await session.fetch(DELETE_OLD_KEYS, key.since, key.now)
     return claimed
 
 

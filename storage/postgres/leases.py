@@ -36,8 +36,11 @@ select holder from held union all select holder from taken
 """
 
 RENEW_LEASES = f"""
-update lease set until = {TIME.format("$4")} + $1::float8 where holder = $2 and stream = any($3::text[])
-returning stream
+with held as materialized (
+    select stream from lease where holder = $2 and stream = any($3::text[]) order by stream for no key update
+)
+update lease set until = {TIME.format("$4")} + $1::float8 from held where lease.stream = held.stream
+returning lease.stream
 """
 
 SELECT_LEASES = f"select stream, holder from lease where until > {TIME.format('$1')} - $2::float8"

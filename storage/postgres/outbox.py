@@ -59,6 +59,15 @@ order by nth
 on conflict (id) do nothing
 """
 
+DELETE_ITEMS = """
+delete from outbox where number in (select number from outbox where id = any($1::text[]) order by number for update)
+"""
+
+# Those that somebody works on are left to him.
+DELETE_OVERDUE = """
+delete from outbox where number in (select number from outbox where due < $1 for update skip locked) returning id
+"""
+
 SELECT_DUE = """
 select reader, queue from (
     select distinct on (reader, queue) reader, queue, due from outbox order by reader, queue, number
@@ -112,7 +121,7 @@ class PostgresOutbox:
         async def write(session: Session) -> None:
             await session.fetch(RESTORE_READER, reader, mark.start, mark.position)
             await session.fetch(RESTORE_ITEMS, *columns)
-            await session.fetch("delete from outbox where id = any($1::text[])", list(done))
+            await session.fetch(DELETE_ITEMS, list(done))
 
         await self._db.transact(write)
 
@@ -147,4 +156,4 @@ class PostgresOutbox:
         return int(number)
 
     async def delete_overdue(self, due_before: float) -> int:
-        return len(await self._db.write("delete from outbox where due < $1 returning id", due_before))
+        return len(await self._db.write(DELETE_OVERDUE, due_before))

@@ -27,6 +27,12 @@ update stream set title = $1, status = $2, details = $3, family = $4, parent = $
 returning number, owner
 """
 
+# Who writes words holds the stream.
+CLEAR_WORDS = """
+with held as materialized (select number from stream order by name for no key update)
+delete from word where (select count(*) from held) >= 0
+"""
+
 ADD_WORDS = "insert into word (number, word) select $1, unnest($2::text[]) on conflict do nothing"
 
 # Sums are compared and written while nobody writes others.
@@ -125,7 +131,7 @@ class PostgresUpkeep:
         return dict(await self._db.fetch(sql, wait=UPKEEP_SECONDS))
 
     async def clear_words(self) -> None:
-        await self._db.write("delete from word")
+        await self._db.write(CLEAR_WORDS)
 
     async def find_unchanged(
         self, statuses: Collection[str], before: str, *, owner: str | None = None

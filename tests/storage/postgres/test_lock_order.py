@@ -1,25 +1,29 @@
 """Whoever writes locks in one order. Two that wait for each other lose a second, after which the server ends one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
+from storage.contract.deletion import Tombstone
 from storage.contract.errors import ConflictError
 from storage.contract.ledger import LedgerRow
-from storage.contract.streams import StreamSummary
+from storage.contract.outbox import OutboxItem
+from storage.contract.streams import Amount, OpeningKey, Reservation, StreamSummary
 from storage.postgres import PostgresJournal
 from storage.postgres.connections.pool import Session
-from tests.contract.journal_helpers import TIMEOUT, append_entries, open_postgres_journal
+from tests.contract.journal_helpers import AT, TIMEOUT, append_entries, open_postgres_journal
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server, find_name
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
-BEFORE = StreamSummary("t", "running", {}, "old", judgments=[LedgerRow("i", "m", {})])
-WITH_WORD = StreamSummary("t", "running", {}, "old")
-WITHOUT_WORD = StreamSummary("t", "running", {}, removed_text="old")
+JUDGED = StreamSummary("t", "running", {}, "a m z", {AT[:10]: Amount(1)}, judgments=[LedgerRow("i", "m", {})])
+TOMBSTONE = Tombstone("gone", 1, "00", AT, "me")
+
+Work = Callable[[PostgresJournal, PostgresJournal], Awaitable[Any]]
 
 
 @asynccontextmanager
@@ -59,21 +63,129 @@ async def count_deadlocks(server: Server, address: str) -> int:
     return int(server.sql(DEADLOCKS, database=find_name(address)))
 
 
-@pytest.mark.parametrize(("first", "second"), [(WITH_WORD, WITHOUT_WORD), (BEFORE, BEFORE)])
-async def test_whoever_takes_words_or_judgments_away_locks_the_stream_first(
-    postgres_server: Server, postgres_database: str, first: StreamSummary, second: StreamSummary
+async def write_together(*appends: Awaitable[Any]) -> None:
+    """In one batch. One of two batches about the same stream is refused."""
+    outcomes = await asyncio.gather(*appends, return_exceptions=True)
+    assert all(isinstance(outcome, list | ConflictError) for outcome in outcomes)
+
+
+async def judge(journal: PostgresJournal) -> None:
+    await write_together(append_entries(journal, "s", 1, {}, summary=JUDGED))
+
+
+async def open_and_append(journal: PostgresJournal) -> None:
+    await write_together(append_entries(journal, "new", 0, {}), append_entries(journal, "s", 1, {}))
+
+
+def open_for(journal: PostgresJournal, key: str) -> Awaitable[Any]:
+    opening = OpeningKey(key, since=AT)
+    return journal.append(f"for {key}", after=0, at=AT, actor="me", bodies=[{}], key=opening)
+
+
+async def open_and_judge(journal: PostgresJournal) -> None:
+    await write_together(open_for(journal, "k1"), append_entries(journal, "t", 1, {}, summary=JUDGED))
+
+
+async def spend_on_both(journal: PostgresJournal) -> None:
+    reserved = Reservation("me", Amount(1))
+    await write_together(
+        *(journal.append(one, after=1, at=AT, actor="me", bodies=[{}], reserved=reserved) for one in "ts")
+    )
+
+
+def renew(journal: PostgresJournal) -> Awaitable[Any]:
+    return journal.renew_leases("me", ["s", "t"], seconds=9)
+
+
+async def exchange_words(journal: PostgresJournal, removed: str, added: str) -> None:
+    summary = StreamSummary("t", "running", {}, added, removed_text=removed)
+    await write_together(append_entries(journal, "s", 1, {}, summary=summary))
+
+
+STREAMS = "select 1 from stream for update"
+LEDGER = "select 1 from counter where name = 'ledger' for update"
+LEASE = "select 1 from lease where stream = 't' for update"
+CASES: dict[str, tuple[str, Work, Work]] = {
+    "words": (
+        STREAMS,
+        lambda _, two: exchange_words(two, "", "a"),
+        lambda one, _: exchange_words(one, "a", ""),
+    ),
+    "judgments": (STREAMS, lambda _, two: judge(two), lambda one, _: judge(one)),
+    "streams": (
+        "select 1 from stream where name = 't' for update",
+        lambda one, _: write_together(append_entries(one, "t", 1, {}), append_entries(one, "s", 1, {})),
+        lambda _, two: write_together(append_entries(two, "s", 1, {}), append_entries(two, "t", 1, {})),
+    ),
+    "new streams": (STREAMS, lambda _, two: open_and_append(two), lambda one, _: open_and_append(one)),
+    "a summary": (
+        STREAMS,
+        lambda _, two: write_together(append_entries(two, "s", 1, {})),
+        lambda one, _: one.rewrite_summary("s", 1, JUDGED),
+    ),
+    "a tombstone": (
+        LEDGER,
+        lambda _, two: judge(two),
+        lambda one, _: one.restore_tombstone(TOMBSTONE, JUDGED),
+    ),
+    "a deletion": (
+        LEDGER,
+        lambda _, two: two.delete("s", at=AT, actor="me"),
+        lambda one, _: open_and_judge(one),
+    ),
+    "keys": (
+        "select 1 from opening where key = 'k2' for update",
+        lambda one, _: write_together(open_for(one, "k2"), open_for(one, "k1")),
+        lambda _, two: write_together(open_for(two, "k1"), open_for(two, "k2")),
+    ),
+    "leases": (LEASE, lambda one, _: spend_on_both(one), lambda _, two: renew(two)),
+    "renewed leases": (LEASE, lambda _, two: renew(two), lambda one, _: spend_on_both(one)),
+    "the search index": (
+        "select 1 from word where word = 'm' for update",
+        lambda _, two: two.clear_words(),
+        lambda one, _: exchange_words(one, "z", "a"),
+    ),
+}
+"""What is held by somebody else, what then waits for it, and what comes after that.
+
+The first journal, which wrote the streams, remembers their heads.
+"""
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_two_that_write_do_not_wait_for_each_other(
+    postgres_server: Server, postgres_database: str, case: str
 ) -> None:
+    held, first, second = CASES[case]
+    # Indexes are used, as where there are many rows.
+    postgres_server.sql(f"alter database {find_name(postgres_database)} set enable_seqscan = off")
     async with (
         open_postgres_journal(postgres_database) as one,
         open_postgres_journal(postgres_database) as two,
     ):
-        await append_entries(one, "s", 0, {}, summary=BEFORE)
-        async with hold(two, "select 1 from stream for update"):
-            writing = [asyncio.create_task(append_entries(two, "s", 1, {"n": 1}, summary=first))]
+        for stream, key in (("t", "k2"), ("s", "k1")):
+            opening = OpeningKey(key, since=AT)
+            await one.append(stream, after=0, at=AT, actor="me", bodies=[{}], summary=JUDGED, key=opening)
+            await one.acquire_lease(stream, "me", seconds=60)
+        async with hold(two, held):
+            working = [asyncio.ensure_future(first(one, two))]
             await wait_for_waiting(two, 1)
-            writing.append(asyncio.create_task(append_entries(one, "s", 1, {"n": 2}, summary=second)))
+            working.append(asyncio.ensure_future(second(one, two)))
             await wait_for_waiting(two, 2)
-        written, refused = await asyncio.gather(*writing, return_exceptions=True)
-        assert await two.read("s", after=1) == written
-        assert isinstance(refused, ConflictError)
+        await asyncio.gather(*working)
     assert await count_deadlocks(postgres_server, postgres_database) == 0
+
+
+async def test_what_somebody_works_on_is_not_waited_for_where_overdue_items_go(
+    postgres_database: str,
+) -> None:
+    items = [
+        OutboxItem(name, "hook", 0, "s", 1, place, "opened", 1) for place, name in enumerate("ab", start=1)
+    ]
+    async with open_postgres_journal(postgres_database) as journal:
+        await journal.outbox.register("hook")
+        await journal.outbox.put(["hook"], 2, items)
+        async with hold(journal, "select 1 from outbox where id = 'a' for update"):
+            assert await journal.outbox.delete_overdue(2) == 1
+        assert await journal.outbox.find_items() == items[:1]
+        assert await journal.outbox.delete_overdue(2) == 1
