@@ -32,13 +32,13 @@ from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import locate_labels
 from server.debate.state.seats import current_model
 from server.debate.views.awaited import awaited_seats
-from server.debate.views.blind import hide_blind_answers
 from server.debate.views.catalog import ViewSource
 from server.debate.views.compare import find_differences
 from server.debate.views.names import MODEL_PARTS, MODEL_TEXTS, is_reading
 from server.debate.views.progress import build_progress
-from server.debate.views.state import framing_line, is_visible, known_debaters, origin_line
+from server.debate.views.state import framing_line, known_debaters, origin_line
 from server.debate.views.verdict import build_report
+from server.debate.views.visibility import hide_answers, is_visible
 
 Row = dict[str, Any]
 Place = tuple[int, str]
@@ -48,7 +48,7 @@ Place = tuple[int, str]
 def build_drawing(source: ViewSource, shown: Iterable[Recorded]) -> Row:
     """`shown`: the entries that readers may see whole."""
     entries, debate = tuple(shown), source.debate
-    setup, visible = debate.setup, hide_blind_answers(debate)
+    setup, visible = debate.setup, hide_answers(debate)
     graph, places = find_graph(visible), locate_turns(entries)
     progress = build_progress(debate)
     return {

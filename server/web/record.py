@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from server.debate.views.catalog import ViewSource
-from server.debate.views.events import build_receipt, is_hidden, list_shown_entries
+from server.debate.views.events import build_receipt, list_shown_entries
 from server.debate.views.state import status_reason
+from server.debate.views.visibility import is_hidden
 from server.web.drawing import build_drawing, build_relative
 from storage.contract.streams import Entry
 

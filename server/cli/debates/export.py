@@ -10,7 +10,7 @@ from server.cli.files import write_atomically
 from server.debate.analysis import claims
 from server.debate.facts.text import remove_invisible
 from server.debate.views import markdown
-from server.debate.views.blind import hide_blind_answers
+from server.debate.views.visibility import hide_answers
 from server.engine import transfer
 from server.settings import Settings
 
@@ -66,7 +66,7 @@ def write_debate(settings: Settings, debate_id: str, file_format: str, *, family
     snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
     if file_format == "markdown":
         return remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
-    return claims.draw(hide_blind_answers(snapshot.debate), file_format)
+    return claims.draw(hide_answers(snapshot.debate), file_format)
 
 
 @click.command("import")

@@ -3,7 +3,8 @@
 import click
 
 from server.cli import session
-from server.debate.views.events import build_event_row, is_hidden, list_shown_entries
+from server.debate.views.events import build_event_row, list_shown_entries
+from server.debate.views.visibility import is_hidden
 from server.engine.debates import DebateManager
 from server.settings import Settings
 

@@ -16,11 +16,10 @@ from server.debate.rules.calls import pending_calls
 from server.debate.state.debate import Debate
 from server.debate.state.labels import name_sides
 from server.debate.state.seats import current_model, phase_seats
-from server.debate.views.blind import find_blind_answers
-from server.debate.views.events import is_hidden
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.progress import Progress, build_progress
-from server.debate.views.state import known_debaters, shows_seat
+from server.debate.views.state import known_debaters
+from server.debate.views.visibility import find_blind_answers, is_hidden, shows_seat
 
 State = Literal["idle", "thinking", "writing", "done", "failed"]
 
@@ -71,7 +70,7 @@ class Deck:
         debate, text = self.debate, self.find_words(seat)
         stance = debate.debater(seat).stance if seat in debate.names else ""
         given = [fact for fact in debate.answers if fact.seat == seat and fact.round == debate.round]
-        failed = [lost for lost in debate.round_failures if lost.seat == seat]
+        failed = [lost for lost in name_debate(debate).round_failures if lost.seat == seat]
         state: State = "idle"
         note = ""
         if seat in self.tasks:

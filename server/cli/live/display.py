@@ -13,16 +13,20 @@ from server.cli.live.events import print_event, print_setup
 from server.cli.live.region import Region
 from server.cli.terminal import Terminal
 from server.debate.commands.setup.estimate import estimate
-from server.debate.facts.events import Balloted, Judged, Recorded, Spoke
+from server.debate.facts.answers import HandoffFailed
+from server.debate.facts.events import Balloted, Failed, Judged, Recorded, Spoke
 from server.debate.facts.text import format_count
-from server.debate.views.blind import find_blind_answers, is_blind
-from server.debate.views.events import is_hidden
+from server.debate.views.visibility import find_blind_answers, is_blind, is_hidden
 from server.engine.database.snapshots import DebateSnapshot
 
 REDRAW_INTERVAL = 0.1  # seconds between two redraws
 MAX_PARTIAL_LENGTH = 4_000  # characters kept of a reply that is being written: more than a panel can show
 ON_CARDS = (Spoke, Balloted, Judged)
 """What the panels show until the round is over."""
+
+
+FAILED = (Failed, HandoffFailed)
+"""What is printed of every seat: of hidden ones without their words."""
 
 
 class LiveDisplay:
@@ -113,7 +117,8 @@ class LiveDisplay:
         shown = [
             entry
             for entry in entries
-            if entry.seq not in kept and not is_hidden(snapshot.debate, entry.event)
+            if entry.seq not in kept
+            and (isinstance(entry.event, FAILED) or not is_hidden(snapshot.debate, entry.event))
         ]
         if shown and self.show_turns:
             if self.region:

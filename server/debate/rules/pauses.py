@@ -39,7 +39,7 @@ from server.debate.rules.schedule import (
 )
 from server.debate.state.debate import Debate, find_phase, judge_seats, replace
 from server.debate.state.memo import once
-from server.debate.state.seats import seat_models
+from server.debate.state.seats import seat_models, show_detail
 from server.debate.votes.voters import last_ballot_phase, verdict_source
 
 MAX_LISTED_CAUSES = 3
@@ -74,7 +74,7 @@ def find_quorum_shortfall(debate: Debate) -> str:
         )
     if open_or_answered >= needed:
         return ""
-    listed = join_causes((f.seat, f.detail) for f in debate.round_failures)
+    listed = join_causes((f.seat, show_detail(debate.setup, f)) for f in debate.round_failures)
     counts = f"{answered} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
 
@@ -147,7 +147,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
 
 
 def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
-    details = {failure.seat: failure.detail for failure in debate.failures}
+    details = {failure.seat: show_detail(debate.setup, failure) for failure in debate.failures}
     listed = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
     return Paused(
         cause="unheard",
@@ -278,7 +278,7 @@ def check_contested(debate: Debate, _: Breakpoint, step: NextStep) -> Hold | Non
 
 def check_failure(debate: Debate, point: Breakpoint, _: NextStep) -> Hold | None:
     lost = {
-        failure.seat: failure.detail
+        failure.seat: show_detail(debate.setup, failure)
         for failure in debate.round_failures
         if is_exhausted(debate, (failure.seat, failure.slot_index))
         and (point, find_occasion(debate, point, failure.seat)) not in debate.passed_breakpoints

@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from typing import assert_never, get_args
 
-from server.debate.facts.events import Task
+from server.debate.facts.answers import HandoffFailed
+from server.debate.facts.events import Failed, Task
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
@@ -28,6 +29,8 @@ from server.debate.state.memo import once
 
 SEAT_KINDS: tuple[SeatKind, ...] = get_args(SeatKind)
 
+NOT_SHOWN = "it could not be used; why is hidden with the words of the seat"
+
 
 def seat_models(setup: Opened) -> dict[str, str]:
     """The model of every seat in the setup."""
@@ -45,6 +48,13 @@ def hides(hidden: Collection[str], seat: str) -> bool:
 def hides_any(hidden: Collection[str], kind: SeatKind) -> bool:
     """Whether a seat of this kind is hidden. What is made of the words of all of them is hidden with it."""
     return kind in hidden or any(name not in SEAT_KINDS and seat_kind(name) == kind for name in hidden)
+
+
+def show_detail(setup: Opened, failure: Failed | HandoffFailed) -> str:
+    """Why an answer could not be used, for clients: without what quotes the answer, where the seat is hidden."""
+    is_of_words = isinstance(failure, HandoffFailed) or failure.cause == "unreadable"
+    is_hidden = is_of_words and hides(setup.hidden_from_client, failure.seat)
+    return NOT_SHOWN if is_hidden else failure.detail
 
 
 def find_officers(setup: Opened) -> dict[str, Moderator | Officer | None]:

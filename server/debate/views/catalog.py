@@ -11,8 +11,8 @@ from server.debate.facts.text import format_count
 from server.debate.rules.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.awaited import awaited_turns, describe_task, find_rules
-from server.debate.views.blind import hide_blind_answers
 from server.debate.views.state import StoredDebate
+from server.debate.views.visibility import hide_answers
 
 MARKDOWN = "text/markdown"
 JSON = "application/json"
@@ -126,8 +126,8 @@ ALL_VIEWS = (
     View(
         "graph",
         "The points and what they do to each other; as text, Mermaid.",
-        lambda of: claims.build_graph_data(hide_blind_answers(of.debate)),
-        lambda of: claims.draw(hide_blind_answers(of.debate), "mermaid"),
+        lambda of: claims.build_graph_data(hide_answers(of.debate)),
+        lambda of: claims.draw(hide_answers(of.debate), "mermaid"),
     ),
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
     View(

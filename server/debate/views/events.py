@@ -5,10 +5,8 @@ from itertools import takewhile
 from typing import Any, get_args
 
 from server.debate.commands.intervene import ACTIONS
-from server.debate.facts.answers import MESSAGE_SLOT, Extracted, Observed, PassageRead, Researched, Unknown
-from server.debate.facts.beliefs import Alerted
+from server.debate.facts.answers import MESSAGE_SLOT, Observed
 from server.debate.facts.events import (
-    AnswerEvent,
     Balloted,
     Ended,
     Event,
@@ -17,11 +15,11 @@ from server.debate.facts.events import (
     Recorded,
     Resumed,
 )
-from server.debate.facts.interventions import Challenged, InterventionEvent, InterventionFact, describe_change
+from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.state.debate import Debate
-from server.debate.state.seats import current_model, hides, hides_any, seat_models
-from server.debate.views.blind import find_blind_answers, find_private_ballots, is_blind
+from server.debate.state.seats import current_model, seat_models
 from server.debate.views.state import StoredDebate
+from server.debate.views.visibility import find_blind_answers, is_blind, is_hidden
 
 EVENT_NAMES: dict[str, str] = {
     "opened": "debate_start",
@@ -70,6 +68,9 @@ EVENT_NAMES: dict[str, str] = {
 MAX_PAGE_LENGTH = 30_000
 """Characters of a page of events as JSON: with what stands around it, a result that clients show whole."""
 
+SHOWN_FIELDS = ("kind", "seat", "round", "usage", "cause", "model", "attempts")
+"""Of an event whose words are hidden: that it happened, what it cost, and what kind of failure it was."""
+
 CUT_TEXT_LENGTHS = (2_000, 400, 80)
 
 UNKNOWN = "unknown"
@@ -106,7 +107,7 @@ def build_event_row(
     """
     event = entry.event
     ended = find_ended_round(debate, event)
-    included = {"kind", "seat", "round", "usage"} if is_hidden else None
+    included = set(SHOWN_FIELDS) if is_hidden else None
     if ended and name == PHASE_END:
         fields = {"kind": event.kind, "phase": ended.phase, "round": ended.round}
     else:
@@ -173,24 +174,6 @@ def cut_texts(value: Any, length: int) -> Any:
 def count_json(row: dict[str, Any]) -> int:
     """Characters of the row as JSON with everything but ASCII escaped: no encoding of it is longer."""
     return len(json.dumps(row))
-
-
-def is_hidden(debate: Debate, event: Event) -> bool:
-    """Whether clients may not see an answer, because of its seat, in this debate."""
-    if isinstance(event, Unknown):
-        return True  # it may be what nobody is to see yet
-    hidden = debate.setup.hidden_from_client
-    if isinstance(event, Balloted) and is_blind(event, find_private_ballots(debate)):
-        return True
-    is_of_debaters = isinstance(event, Observed | Extracted | Alerted) or is_brought_by_alert(event)
-    return (is_of_debaters and hides_any(hidden, "debaters")) or (
-        isinstance(event, AnswerEvent | Researched | PassageRead) and hides(hidden, event.seat)
-    )
-
-
-def is_brought_by_alert(event: Event) -> bool:
-    """Whether it is a challenge that names the signs of hollow agreement."""
-    return isinstance(event, Challenged) and event.alert > 0
 
 
 def build_receipt(stored: StoredDebate) -> dict[str, Any]:

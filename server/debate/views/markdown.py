@@ -20,16 +20,11 @@ from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import keep_recent
-from server.debate.views.events import is_hidden
 from server.debate.views.names import find_recorded, name_debate, show_turn
 from server.debate.views.state import (
     framing_line,
-    is_visible,
     known_debaters,
     origin_line,
-    shows_claims,
-    shows_marks,
-    shows_seat,
     status_reason,
     visible_lookups,
 )
@@ -40,6 +35,7 @@ from server.debate.views.verdict import (
     build_verdict,
     visible_judgments,
 )
+from server.debate.views.visibility import is_hidden, is_visible, shows_claims, shows_marks, shows_seat
 from server.debate.votes.readings import order_turns
 
 END_REASONS: dict[str, str] = {

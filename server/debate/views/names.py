@@ -31,7 +31,7 @@ from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate, replace
 from server.debate.state.labels import name_sides
 from server.debate.state.memo import keep_recent
-from server.debate.views.blind import hide_blind_answers
+from server.debate.views.visibility import hide_answers, hide_words
 
 E = TypeVar("E", bound=Fact)
 
@@ -73,12 +73,13 @@ MODEL_PARTS: dict[type[Fact], tuple[str, ...]] = {
 
 
 def name_event(debate: Debate, event: E, reading: int = 1) -> E:
-    """The event with names of debaters in the texts of models; itself where they hold no label.
+    """The event with names of debaters in the texts of models, as clients may read it; itself where that is the same.
 
     `reading`: of a judge, where the event does not tell.
     """
     if isinstance(event, Challenged) and not event.alert:
         return event  # somebody's own words
+    event = hide_words(debate, event)
     reading = getattr(event, "slot_index", reading) if is_reading(event) else reading
     changes: dict[str, Any] = {}
     for name in MODEL_TEXTS.get(type(event), ()):
@@ -143,7 +144,7 @@ def name_json(debate: Debate, text: str) -> str:
 def name_debate(debate: Debate) -> Debate:
     """The debate as people read it, without what they are not to see yet."""
     changes: dict[str, Any] = {}
-    shown = hide_blind_answers(debate)
+    shown = hide_answers(debate)
     for field in fields(Debate):
         value = getattr(shown, field.name)
         if isinstance(value, Fact):

@@ -29,19 +29,10 @@ from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import is_round_over
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
-from server.debate.views.blind import hide_blind_answers
 from server.debate.views.names import name_debate
-from server.debate.views.state import (
-    Turn,
-    count_failures,
-    is_visible,
-    shows_claims,
-    shows_marks,
-    shows_seat,
-    sum_usage,
-    visible_turns,
-)
+from server.debate.views.state import Turn, count_failures, sum_usage, visible_turns
 from server.debate.views.verdict import build_moderator_decision, visible_judgments
+from server.debate.views.visibility import hide_answers, is_visible, shows_claims, shows_marks, shows_seat
 
 T = TypeVar("T", bound=SlotFact | DefaultPlanUsed | Turn)
 
@@ -81,7 +72,7 @@ def build_round(debate: Debate, round_number: int) -> dict[str, Any]:
 
     entered = debate.rounds[round_number - 1]
     is_over = round_number < debate.round or is_round_over(debate)
-    recorded, debate = hide_blind_answers(debate), name_debate(debate)
+    recorded, debate = hide_answers(debate), name_debate(debate)
     ballots = [b for b in debate.round_ballots(round_number) if shows_seat(debate, b.seat)]
     judgments = held(visible_judgments(debate))
     return {
@@ -234,7 +225,7 @@ def build_analysis(debate: Debate, at: str = "") -> dict[str, Any]:
         spent = [fact.usage for fact in debate.digests]
         spent += [lost.usage for lost in debate.failures if lost.seat == READER and lost.usage]
         found["digest_cost"] = sum_usage(spent).model_dump()
-    found["claims"] = claims.build_analysis(hide_blind_answers(debate))
+    found["claims"] = claims.build_analysis(hide_answers(debate))
     found["evidence"] = build_evidence(debate, at) if is_visible(debate, "debaters") else []
     if debate.setup.analyst and shows_claims(debate):
         found["extraction"] = build_extraction(name_debate(debate))

@@ -18,16 +18,15 @@ from server.debate.facts.events import Paused, Recorded
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.seats import WRITTEN, Debater, SeatKind
+from server.debate.facts.setup.seats import WRITTEN, Debater
 from server.debate.facts.text import format_count
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.decide import format_wait_reason, is_unattended, status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate
-from server.debate.state.seats import hides, hides_any
 from server.debate.views.awaited import awaited_seats
-from server.debate.views.blind import list_blind_seats
 from server.debate.views.names import name_debate, show_turn
+from server.debate.views.visibility import is_visible, list_blind_seats, shows_seat
 from server.debate.views.warnings import describe_unknown, failure_lines, list_recalled
 from server.debate.votes.teams import show_team
 
@@ -72,26 +71,6 @@ class UsageSum(BaseModel):
     output_tokens: int
     cost_usd: str
     calls_of_unknown_cost: int
-
-
-def is_visible(debate: Debate, kind: SeatKind) -> bool:
-    """Whether clients may see the answers of every seat of a kind, and so what is made of all of them."""
-    return not hides_any(debate.setup.hidden_from_client, kind)
-
-
-def shows_seat(debate: Debate, seat: str) -> bool:
-    """Whether clients may see the answers of a seat."""
-    return not hides(debate.setup.hidden_from_client, seat)
-
-
-def shows_marks(debate: Debate) -> bool:
-    """Whether clients may see what the observer alleges, with the words of debaters that it is about."""
-    return is_visible(debate, "observer") and is_visible(debate, "debaters")
-
-
-def shows_claims(debate: Debate) -> bool:
-    """Whether clients may see what the analyst reads in turns."""
-    return is_visible(debate, "analyst") and is_visible(debate, "debaters")
 
 
 def sum_usage(usages: Sequence[Usage]) -> UsageSum:

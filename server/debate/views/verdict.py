@@ -32,14 +32,18 @@ from server.debate.state.seats import current_model, phase_seats
 from server.debate.views.names import name_debate
 from server.debate.views.state import (
     describe_costs,
-    is_visible,
     known_debaters,
     moderator_summary,
-    shows_marks,
-    shows_seat,
     status_reason,
     visible_lookups,
     visible_turns,
+)
+from server.debate.views.visibility import (
+    hide_answers,
+    is_visible,
+    shows_beliefs,
+    shows_marks,
+    shows_seat,
 )
 from server.debate.views.warnings import failure_lines, find_verdict_warnings
 from server.debate.votes.panel import describe_rule_in_force, has_answered, list_seats
@@ -232,7 +236,7 @@ def build_verdict(debate: Debate) -> Verdict:
         votes=[vote_line(debate, vote) for vote in found.votes],
         ballots=ballots,
         mirror=build_mirror_report(debate),
-        baseline=describe_baseline(debate) if is_visible(debate, "debaters") else "",
+        baseline=describe_baseline(debate) if shows_beliefs(debate) else "",
         dissent=list_dissent(debate, found),
         deliverable=result,
         deliverable_problem=problem,
@@ -243,13 +247,13 @@ def build_talk_findings(debate: Debate) -> dict[str, Any]:
     """The fields of a verdict that say what the talk was worth, judged or not."""
     fields: dict[str, Any] = {"headline": build_headline(debate)}
     if is_visible(debate, "debaters"):
-        fields["claims"] = build_claims(debate)
+        fields["claims"] = build_claims(hide_answers(debate))
     if not (debate.verdict or debate.deliverable):
         return fields
     fields["cautions"] = [*find_verdict_caps(debate), *find_verdict_warnings(debate)]
     if shows_marks(debate):
         fields["rhetoric"] = list_rhetoric_lines(debate)
-    if is_visible(debate, "debaters"):
+    if shows_beliefs(debate):
         fields["beliefs"] = build_beliefs(debate)
         fields["signals"] = build_signals(debate)
         fields["alerts"] = [describe_alert(alert) for alert in debate.alerts]

@@ -5,15 +5,16 @@ al., arXiv 2306.05685 and 2309.03882; Zeng et al., LLMBar, arXiv 2310.07641).
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from server.debate.facts.beliefs import TalkSkipped, Vote
-from server.debate.facts.events import Concluded, Event, Judged, Outcome
+from server.debate.facts.events import Balloted, Concluded, Event, Judged, Outcome
 from server.debate.facts.text import format_count as count_of
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import name_sides
 from server.debate.state.memo import once
+from server.debate.state.seats import hides
 from server.debate.votes.counting import CLEAR_MARGIN, Count, Seat, count_votes
 from server.debate.votes.families import family
 from server.debate.votes.panel import (
@@ -71,7 +72,7 @@ def build_skipped_verdict(debate: Debate, skipped: TalkSkipped) -> Concluded:
         count_panel(debate, votes),
         votes,
         f"All {number}, given before anybody spoke, are for: {debate.debater(skipped.choice).stance}",
-        name_sides(debate, ballots[0].position),
+        quote_voter(debate, ballots, skipped.choice),
     )
 
 
@@ -211,13 +212,19 @@ def build_ballots_verdict(debate: Debate) -> Concluded:
     cast = sum(v.winner == count.ahead for v in votes)
     if not cast:
         return build_conclusion(count, votes, format_ranked_winner(debate, count.ahead))
-    reason = next(b.position for b in debate.last_ballots if b.choice == count.ahead)
     return build_conclusion(
         count,
         votes,
         f"{cast} of {count_of(len(votes), 'voter')} for: {debate.debater(count.ahead).stance}",
-        name_sides(debate, reason),
+        quote_voter(debate, debate.last_ballots, count.ahead),
     )
+
+
+def quote_voter(debate: Debate, ballots: Iterable[Balloted], choice: str) -> str:
+    """The words of the first voter for a position whom clients may read; "" where there is none."""
+    hidden = debate.setup.hidden_from_client
+    shown = (ballot for ballot in ballots if ballot.choice == choice and not hides(hidden, ballot.seat))
+    return name_sides(debate, next((ballot.position for ballot in shown), ""))
 
 
 def build_swing_verdict(debate: Debate) -> Concluded:
@@ -247,9 +254,7 @@ def build_swing_verdict(debate: Debate) -> Concluded:
         outcome=outcome,
         winner=winner,
         verdict=format_swing(debate, winner, counted, first) if counted else format_no_finding(debate, votes),
-        reasoning=name_sides(
-            debate, next((b.position for b in debate.last_ballots if winner and b.choice == winner), "")
-        ),
+        reasoning=quote_voter(debate, debate.last_ballots, winner) if winner else "",
         votes=votes,
     )
 

@@ -22,8 +22,8 @@ from server.debate.facts.text import clean_line, shorten_to_bytes
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 from server.debate.state.seats import find_models
-from server.debate.views.state import is_visible
 from server.debate.views.verdict import build_verdict
+from server.debate.views.visibility import is_visible
 from server.engine.database.errors import (
     DebateDeletedError,
     DebateNotFoundError,

@@ -13,10 +13,10 @@ from server.debate.rules.decide import is_unattended, status
 from server.debate.state.debate import Debate
 from server.debate.state.labels import name_sides
 from server.debate.state.seats import find_own_models
-from server.debate.views.blind import has_callers_seat
 from server.debate.views.names import name_event
-from server.debate.views.state import has_own_request, is_visible, shows_seat
+from server.debate.views.state import has_own_request
 from server.debate.views.verdict import find_made_position, winner_stance
+from server.debate.views.visibility import has_callers_seat, is_visible, shows_seat
 from server.engine.database.daily_budget import DaySum
 from server.engine.database.ledger import build_debate_rows
 from storage.contract import LOCAL_OWNER

@@ -13,9 +13,10 @@ from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
 from server.debate.rules.budget import count_expected_answers, count_round_calls
 from server.debate.rules.transitions import apply, replay
-from server.debate.views.events import build_event_row, is_hidden
+from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, build_round, describe_reading
+from server.debate.views.visibility import is_hidden
 from tests.support import simulation
 from tests.support.analyst_debates import (
     DOUBLED,

@@ -14,10 +14,11 @@ from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
 from server.debate.replies.extract import Reply
 from server.debate.rules.transitions import apply, replay
-from server.debate.views.events import build_event_row, is_hidden
+from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, build_round, list_tasks
 from server.debate.views.verdict import build_verdict
+from server.debate.views.visibility import is_hidden
 from tests.support import simulation
 from tests.support.observer_debates import AGAINST_BOB, TEAM, TURNS, allege, observe
 

@@ -14,11 +14,11 @@ from server.debate.facts.setup.limits import Window
 from server.debate.facts.setup.seats import SeatKind
 from server.debate.state.debate import Debate
 from server.debate.views.catalog import VIEWS, ViewSource
-from server.debate.views.events import is_hidden
 from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.state import build_state, sum_usage, visible_turns
 from server.debate.views.verdict import build_result, build_verdict
+from server.debate.views.visibility import is_hidden
 from server.engine.database.summaries import build_search_text
 from server.web.record import build_debate
 from storage.contract.streams import Entry
