@@ -1,11 +1,11 @@
 """The row of a debate for lists, searches and sums: what follows from its entries, written with them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from server.debate.facts.events import Ended, Event, PhaseEntered, PositionsFramed, Recorded, Spoke
-from server.debate.facts.interventions import PositionsRevised, Tagged, Untagged
+from server.debate.facts.interventions import PositionsRevised, Tagged, TurnRetracted, Untagged
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_heading
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
@@ -35,9 +35,9 @@ def build_stream_summary(
 ) -> StreamSummary:
     """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included.
 
-    With tags that were taken away come the words of all entries: some of theirs may stand elsewhere, too.
+    With tags and turns that were taken away come the words of all entries: some of theirs may stand elsewhere, too.
     """
-    removed = {tag for event in events if isinstance(event, Untagged) for tag in event.tags} - {*debate.tags}
+    removed = {*list_removed_texts(debate, events)}
     texts = [entry.event for entry in entries] if removed else events
     price = Decimal(0)  # of an answer whose tokens were not counted
     if any(spent.uncounted for spent in days.values()):
@@ -84,8 +84,8 @@ def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:
     """What the search index gets with events, without what is hidden from clients. `debate`: as it is after them.
 
     Turns come at once; where they may be hidden until the caller has answered, with the end of their round. Each
-    event brings the same at any later state of its debate, but for tags that were taken away, so that the index can be
-    made anew from all events.
+    event brings the same at any later state of its debate, but for tags and turns that were taken away, so that the
+    index can be made anew from all events.
     """
     parts: list[str] = []
     waits = has_callers_seat(debate)
@@ -119,8 +119,18 @@ def list_held(debate: Debate, tags: Iterable[str]) -> list[str]:
 
 
 def list_turn_texts(debate: Debate, said: Iterable[Event]) -> list[str]:
+    """What is to be found of turns: nothing of those that are hidden or were retracted."""
     turns = (turn for turn in said if isinstance(turn, Spoke) and shows_seat(debate, turn.seat))
-    return [name_sides(debate, turn.text) for turn in turns]
+    return [name_sides(debate, turn.text) for turn in turns if debate.is_active(turn)]
+
+
+def list_removed_texts(debate: Debate, new_events: Sequence[Event]) -> Iterator[str]:
+    """What new events take away: tags, and all turns that were retracted."""
+    for event in new_events:
+        if isinstance(event, Untagged):
+            yield from (tag for tag in event.tags if tag not in debate.tags)
+    if any(isinstance(event, TurnRetracted) for event in new_events):
+        yield from (name_sides(debate, turn.text) for turn in debate.turns if not debate.is_active(turn))
 
 
 def list_result_texts(debate: Debate) -> list[str]:
