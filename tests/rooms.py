@@ -88,8 +88,9 @@ ROOMS: dict[str, str] = {
         "storage.contract"
     ),
     "engine.model_calls": (
-        "debate.ballots debate.documents debate.facts debate.prompts debate.replies debate.rules debate.state "
-        "engine.database engine.turnstile models models.client models.registry redaction research settings"
+        "debate.ballots debate.documents debate.facts debate.prompts debate.records debate.replies debate.rules "
+        "debate.state engine.database engine.turnstile models models.client models.registry redaction research "
+        "settings"
     ),
     "engine.runner": (
         "debate.facts debate.rules debate.state engine.database engine.model_calls models models.client "

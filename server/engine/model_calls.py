@@ -22,9 +22,11 @@ from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.documents.folding import fold_document
 from server.debate.documents.sections import search_passage
 from server.debate.facts.answers import Lookup, Researched
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import AWAITED, CLIENT, Debater
 from server.debate.prompts.render import Prompt, render
+from server.debate.records.answers import check_answer
 from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.budget import Deadline
@@ -94,7 +96,12 @@ class ModelCaller:
             event = await self.ask_within_deadline(debate, call, replace(terms, on_text=on_text))
         except WithdrawnError:
             return None
-        return redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
+        event = redact_model(event, MODEL_FIELDS if redact(call.model) != call.model else ())
+        try:
+            check_answer(debate, event, call)
+        except InvalidRequestError as error:  # models of users may say anything of themselves
+            return build_failure(call, "crashed", f"{call.model} answered what cannot be recorded: {error}")
+        return event
 
     async def ask_within_deadline(self, debate: Debate, call: Call, terms: CallTerms) -> Event:
         """The event that results from a call: a failure where the model fails, is too slow or crashes.

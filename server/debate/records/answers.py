@@ -17,6 +17,7 @@ from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
     Audited,
     Balloted,
+    Event,
     Failed,
     Judged,
     PositionsFramed,
@@ -29,6 +30,7 @@ from server.debate.facts.events import (
 from server.debate.facts.setup.seats import CALLER, EMBEDDED, WRITTEN
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
+from server.debate.records.bounds import check_fact
 from server.debate.replies.extract import normalize_name
 from server.debate.replies.interpret import DECIDING_TASKS
 from server.debate.replies.votes import compute_margin, rank
@@ -83,6 +85,21 @@ def check_asked(debate: Debate, event: SlotEvent, calls: Calls) -> None:
         check_research(debate, event, call)
     decides = getattr(event, "informative", False) and call.model == EMBEDDED
     require(not decides, "the embedded model decides nothing")
+
+
+def check_answer(debate: Debate, event: Event, call: Call) -> None:
+    """Check what a model says of an answer to this call, before it is recorded: figures, names, and lengths.
+
+    Raises:
+        InvalidRequestError: no record may hold it; the text names the field and the rule.
+    """
+    check_fact(event)
+    if usage := getattr(event, "usage", None):
+        check_author(usage, call)
+        require(
+            not usage.reused_from or debate.setup.cache == "reuse",
+            "usage.reused_from: nothing is reused here",
+        )
 
 
 def check_contents(debate: Debate, event: SlotEvent) -> None:  # noqa: C901, PLR0912  (a table of cases)

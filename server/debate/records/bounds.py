@@ -17,10 +17,8 @@ from server.debate.facts.answers import (
     Digested,
     HandoffFailed,
     Lookup,
-    SlotFact,
     Usage,
 )
-from server.debate.facts.earlier import Memory
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.events import (
     Audited,
@@ -46,7 +44,6 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import (
     MAX_PROMPT_LENGTH,
-    METER,
     Debater,
     Framing,
     JudgePanel,
@@ -63,8 +60,7 @@ from server.debate.replies.observations import MAX_WHY_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
 MAX_ENTRIES = 20_000
-MAX_ATTEMPTS = 10  # requests for one answer
-MAX_EMBEDDING_ATTEMPTS = 100  # requests for the vectors of all questions, or positions, that are compared
+MAX_ATTEMPTS = 10_000  # requests for one answer, which may be the vectors of thousands of questions
 MAX_TOKENS = 10**12  # of one answer
 MAX_MILLISECONDS = 10**9
 MAX_COST_USD = 1_000_000  # of one answer
@@ -150,10 +146,12 @@ def check_bounds(history: Sequence[Recorded]) -> None:
     )
 
 
-def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
-    """Check a fact and its parts. `most_attempts`: requests that an answer may have taken."""
-    is_measuring = isinstance(fact, SlotFact) and fact.seat == METER
-    most_attempts = MAX_EMBEDDING_ATTEMPTS if is_measuring or isinstance(fact, Memory) else most_attempts
+def check_fact(fact: Fact) -> None:
+    """Check a fact and its parts.
+
+    Raises:
+        InvalidRequestError: something is out of bounds; the text names the field and the rule.
+    """
     if isinstance(fact, Judged | Balloted | RoundClosed):
         require(not fact.usage.reused_from, "usage.reused_from: what decides is not reused")
     lengths = find_text_lengths(type(fact))
@@ -162,12 +160,12 @@ def check_fact(fact: Fact, most_attempts: int = MAX_ATTEMPTS) -> None:
             if isinstance(part, str):
                 check_text(name, part, lengths.get(name))
             elif isinstance(part, Fact):
-                check_fact(part, most_attempts)
+                check_fact(part)
     if isinstance(fact, Usage):
-        check_usage(fact, most_attempts)
+        check_usage(fact)
     if isinstance(fact, Failed):
-        fewest, most = (1, 1) if fact.usage else (0, most_attempts)  # usage counts its own
-        require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most}")
+        fewest, most = (1, 1) if fact.usage else (0, MAX_ATTEMPTS)  # usage counts its own
+        require(fewest <= fact.attempts <= most, f"attempts: from {fewest} to {most:,}")
     if isinstance(fact, escalation.Spent):
         require(fact.reused_turns <= MAX_ENTRIES, "spent.reused_turns: no debate has so many")
     if isinstance(fact, Price):
@@ -191,13 +189,13 @@ def is_line(text: str) -> bool:
     return len(text) <= MAX_LINE_LENGTH and text.isprintable() and bool(text.strip())
 
 
-def check_usage(usage: Usage, most_attempts: int) -> None:
+def check_usage(usage: Usage) -> None:
     for name in ("input_tokens", "cached_tokens", "output_tokens", "sent_tokens", "reused_tokens"):
         require(getattr(usage, name) <= MAX_TOKENS, f"usage.{name}: no answer has so many tokens")
     require(usage.milliseconds <= MAX_MILLISECONDS, "usage.milliseconds: no answer takes so long")
     is_kept = usage.cost_usd == "0" and not usage.input_tokens + usage.output_tokens  # of an earlier request
     fewest = 0 if is_kept else 1
-    require(fewest <= usage.attempts <= most_attempts, f"usage.attempts: from {fewest} to {most_attempts}")
+    require(fewest <= usage.attempts <= MAX_ATTEMPTS, f"usage.attempts: from {fewest} to {MAX_ATTEMPTS:,}")
     require(bool(usage.reused_from) or not usage.reused_tokens, "usage.reused_tokens: it was not reused")
     is_free = is_kept and not usage.cached_tokens + usage.attempts
     require(is_free or not usage.reused_from, "usage.reused_from: nobody was asked, and it cost something")

@@ -15,7 +15,7 @@ MAX_CALLS = 16
 MAX_NAME_LENGTH = 128
 MAX_ARGUMENTS_LENGTH = 20_000  # longer arguments of a call are cut, and fail to parse as JSON
 MAX_MODEL_NAME_LENGTH = 200
-MAX_TOKEN_COUNT = 2**53 - 1  # the largest integer that every JSON reader represents exactly
+MAX_TOKEN_COUNT = 10**9  # of one answer: more is a counting error
 
 
 @dataclass(slots=True)
