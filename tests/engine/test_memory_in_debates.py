@@ -1,6 +1,7 @@
 """Debates that are told what earlier ones concluded: what is recorded, who reads it, and what is forgotten."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from server.debate.commands.intervene import InterventionRequest
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn
+from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Memory
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.setup import check_opened
 from server.debate.state.labels import label_debaters
@@ -215,6 +216,46 @@ async def test_what_used_a_deleted_debate_says_so(tmp_path: Path) -> None:
         memory = fork.debate.setup.memory
         assert memory
         assert [one.question for one in memory.recalled if one.withdrawn] == ["", ""]
+
+
+async def test_what_used_a_retracted_debate_is_quoted_with_a_mark(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    async with open_engine(tmp_path / "db", model) as manager:
+        first, deleted = [await run_debate(manager, question=BILLING) for _ in range(2)]
+        used = await run_related(manager)
+        await manager.intervene(first.id, "tag", InterventionRequest(text="retracted"), actor="test")
+        await delete_debate(manager, deleted.id, actor="test")
+        anew = await run_debate(manager, question=RELATED)
+        model.requests.clear()
+
+        third = await run_related(manager)
+        marks = {one.debate_id: one.used_retracted for one in get_memory(third).recalled}
+        assert marks == {used.id: True, anew.id: False}
+        for text in find_texts(model, "argument"):
+            assert re.search(rf"\[{used.id}, .*; it recalled a debate that was retracted since\]", text)
+            assert re.search(rf"\[{anew.id}, [^;]*\]", text)
+
+
+@pytest.mark.parametrize(("at_round", "is_marked"), [(0, False), (1, True)])
+async def test_a_fork_is_marked_where_it_inherited_rounds_in_which_it_was_used(
+    tmp_path: Path, at_round: int, is_marked: bool
+) -> None:
+    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
+        first = await run_debate(manager, question=BILLING)
+        used = await run_related(manager)
+        await manager.intervene(first.id, "tag", InterventionRequest(text="retracted"), actor="test")
+        fork = await manager.fork(used.id, at_round, ChangesInput(run=True, seed=7), actor="test")
+        await manager.follow(fork.id, wait=20)
+        await delete_debate(manager, used.id, actor="test")
+
+        (recalled,) = get_memory(await run_related(manager)).recalled
+        assert (recalled.debate_id, recalled.used_retracted) == (fork.id, is_marked)
+
+
+def get_memory(snapshot: DebateSnapshot) -> Memory:
+    memory = snapshot.debate.setup.memory
+    assert memory
+    return memory
 
 
 async def test_a_debate_that_goes_while_another_recalls_it_is_told_of(tmp_path: Path) -> None:

@@ -70,4 +70,5 @@ def render_related(related: Related) -> str:
     lines = [f"**{one.debate_id}**, {one.at[:10]}, {one.outcome}{position}{dry}", quote_heading(one.question)]
     lines += [quote(one.finding)] if one.finding else []
     lines += [f"Dissent:\n{quote(one.dissent)}"] if one.dissent else []
+    lines += ["It recalled a debate that was retracted since."] if one.used_retracted else []
     return "\n\n".join([*lines, *([quote(one.settled)] if one.settled else [])])

@@ -52,6 +52,7 @@ class Recalled(Fact):
     finding: str = ""
     dissent: str = ""
     settled: str = ""  # what turned out right since, as far as anybody has recorded it
+    used_retracted: bool = False  # it recalled a debate itself that was taken back
     withdrawn: Withdrawal | Literal[""] = ""  # since when prompts leave it out
 
     @property

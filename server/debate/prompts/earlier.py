@@ -42,4 +42,5 @@ def quote_recalled(one: Recalled) -> str:
     }
     lines = [f"{name}: {clean_line(text)}" for name, text in rows.items() if text]
     quoted = quote_verbatim(disarm_marks("\n".join(lines)))
-    return f"[{one.debate_id}, {one.at[:10]}, {one.outcome}]\n{quoted}"
+    mark = f"; {wording.USED_RETRACTED}" if one.used_retracted else ""
+    return f"[{one.debate_id}, {one.at[:10]}, {one.outcome}{mark}]\n{quoted}"

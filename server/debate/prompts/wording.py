@@ -181,6 +181,7 @@ EARLIER_MATERIAL = (
     "What earlier debates of the same owner concluded on related questions, as recorded. It is somebody's finding, and "
     "no evidence: check what it rests on, and whether it still holds."
 )
+USED_RETRACTED = "it recalled a debate that was retracted since"
 OBSERVED_MATERIAL = (
     "An observer alleges this of the rhetoric of turns. It may be wrong, and does not say who is right:"
 )

@@ -290,6 +290,17 @@ def is_wrong(debate: Debate) -> bool:
     return bool(debate.outcome and debate.verdict and debate.verdict.winner not in ("", debate.outcome.truth))
 
 
+def used_retracted(debate: Debate) -> bool:
+    """Whether somebody may have read in it what a debate concluded that was taken back.
+
+    A fork begins without these texts; its inherited rounds did not.
+    """
+    setup = debate.setup
+    recalled = setup.memory.recalled if setup.memory else ()
+    withdrawn = [one for one in recalled if one.withdrawn == "retracted"]
+    return any(one.question or setup.forked_at_round for one in withdrawn)
+
+
 def build_recalled(snapshot: "DebateSnapshot", room: int) -> Recalled:
     """What a debate concluded, without what it hides from clients. `room`: bytes of its texts together."""
     debate, last = snapshot.debate, snapshot.entries[-1]
@@ -311,6 +322,7 @@ def build_recalled(snapshot: "DebateSnapshot", room: int) -> Recalled:
         at=last.at,
         outcome=verdict.outcome,
         finding=shorten_to_bytes(clean_line(finding), left),
+        used_retracted=used_retracted(debate),
         **cut,
     )
 
