@@ -44,21 +44,21 @@ ROOMS: dict[str, str] = {
     "debate.commands.forks": (
         "debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state debate.votes"
     ),
-    "debate.commands.intervene": (
+    "debate.commands.interventions": (
         "debate.ballots debate.commands.requests debate.commands.setup debate.facts debate.rules debate.state "
         "debate.votes"
     ),
     "debate.commands.revise_positions": (
-        "debate.commands.intervene debate.commands.setup debate.facts debate.rules debate.state"
+        "debate.commands.interventions debate.commands.setup debate.facts debate.rules debate.state"
     ),
     "debate.records": (
-        "debate.analysis debate.arguments debate.commands.forks debate.commands.intervene "
+        "debate.analysis debate.arguments debate.commands.forks debate.commands.interventions "
         "debate.commands.requests debate.commands.revise_positions debate.commands.setup debate.documents "
         "debate.facts debate.prompts debate.replies debate.rules debate.schemas debate.state debate.votes"
     ),
     "models": "debate.facts debate.prompts debate.replies",
     "debate.views": (
-        "debate.analysis debate.arguments debate.ballots debate.commands.forks debate.commands.intervene "
+        "debate.analysis debate.arguments debate.ballots debate.commands.forks debate.commands.interventions "
         "debate.commands.setup debate.documents debate.facts debate.prompts debate.rules debate.schemas "
         "debate.state debate.votes"
     ),
@@ -83,7 +83,7 @@ ROOMS: dict[str, str] = {
     "engine.turnstile": "",
     "debate.commands.submit": "debate.ballots debate.facts debate.replies debate.rules debate.state",
     "engine.database": (
-        "debate.analysis debate.ballots debate.commands.intervene debate.commands.submit debate.facts "
+        "debate.analysis debate.ballots debate.commands.interventions debate.commands.submit debate.facts "
         "debate.replies debate.rules debate.state debate.views debate.votes redaction signing storage "
         "storage.contract"
     ),
@@ -107,7 +107,7 @@ ROOMS: dict[str, str] = {
         "storage.contract"
     ),
     "engine.debates": (
-        "debate.commands.intervene debate.commands.requests debate.commands.revise_positions "
+        "debate.commands.interventions debate.commands.requests debate.commands.revise_positions "
         "debate.commands.setup debate.commands.submit debate.facts debate.rules engine.database engine.driver "
         "engine.model_calls engine.runner engine.setups models.client models.model_servers models.prices "
         "models.registry models.windows redaction research signing storage.contract"
@@ -132,7 +132,7 @@ ROOMS: dict[str, str] = {
         "storage.sqlite.connections"
     ),
     "hooks": (
-        "debate.commands.intervene debate.facts debate.rules debate.state debate.views engine.database "
+        "debate.commands.interventions debate.facts debate.rules debate.state debate.views engine.database "
         "engine.debates http redaction settings storage.contract"
     ),
     "telemetry": (
@@ -150,7 +150,7 @@ ROOMS: dict[str, str] = {
         "storage.contract telemetry upkeep"
     ),
     "evaluation": (
-        "compose debate.analysis debate.ballots debate.commands.intervene debate.commands.requests "
+        "compose debate.analysis debate.ballots debate.commands.interventions debate.commands.requests "
         "debate.commands.revise_positions debate.commands.setup debate.facts debate.rules debate.state "
         "debate.views debate.votes engine.database engine.debates models.prices models.registry settings"
     ),
@@ -160,7 +160,7 @@ ROOMS: dict[str, str] = {
     "web.record": "debate.views storage.contract web.drawing",
     "web.sources": "debate.views engine.database engine.debates engine.queries engine.receipts web.record",
     "web.site": (
-        "access debate.commands.intervene debate.facts debate.rules debate.state debate.views engine.database "
+        "access debate.commands.interventions debate.facts debate.rules debate.state debate.views engine.database "
         "engine.debates redaction web.page web.sources"
     ),
     "tools": "",
@@ -175,7 +175,7 @@ ROOMS: dict[str, str] = {
         "models.client models.registry tools.tool"
     ),
     "tools.hints": (
-        "debate.commands.forks debate.commands.intervene debate.commands.requests debate.facts debate.rules "
+        "debate.commands.forks debate.commands.interventions debate.commands.requests debate.facts debate.rules "
         "debate.state debate.views"
     ),
     "tools.fitting": "debate.views",
@@ -186,7 +186,7 @@ ROOMS: dict[str, str] = {
     "tools.pages": "debate.facts debate.views engine.debates tools.fitting tools.results",
     "tools.texts": "debate.facts debate.views engine.queries tools.results",
     "tools.debates": (
-        "debate.commands.input_types debate.commands.intervene debate.commands.requests debate.commands.setup "
+        "debate.commands.input_types debate.commands.interventions debate.commands.requests debate.commands.setup "
         "debate.facts debate.rules debate.state debate.views engine.database engine.debates engine.queries "
         "models.client models.registry redaction tools.asking tools.hints tools.listing tools.pages "
         "tools.results tools.texts tools.tool"
@@ -212,14 +212,14 @@ ROOMS: dict[str, str] = {
         "engine.queries models.fakes settings startup"
     ),
     "cli.live": (
-        "cli.session cli.terminal debate.analysis debate.ballots debate.commands.intervene "
+        "cli.session cli.terminal debate.analysis debate.ballots debate.commands.interventions "
         "debate.commands.setup debate.documents debate.facts debate.rules debate.state debate.views "
         "debate.votes engine.database engine.debates models.registry"
     ),
     "cli.runs": "cli.live cli.session debate.facts debate.views models.fakes settings",
     "cli.debates": (
         "cli.completion cli.files cli.live cli.runs cli.session cli.terminal debate.analysis "
-        "debate.commands.intervene debate.commands.requests debate.commands.setup debate.facts debate.rules "
+        "debate.commands.interventions debate.commands.requests debate.commands.setup debate.facts debate.rules "
         "debate.state debate.views engine.database engine.debates engine.queries engine.receipts "
         "engine.transfer engine.verification evaluation models.fakes models.local models.prices "
         "models.registry research settings signing storage.contract upkeep web.page web.record web.site "
@@ -307,7 +307,7 @@ LIBRARIES: dict[str, str] = {
     "tools.schemas": "mcp",
     "tools.tool": "mcp pydantic",
     "debate.commands.input_types": "pydantic",
-    "debate.commands.intervene": "pydantic",
+    "debate.commands.interventions": "pydantic",
     "debate.commands.requests": "pydantic",
 }
 """The libraries of each room; a room that is not here has none."""

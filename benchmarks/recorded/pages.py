@@ -19,7 +19,7 @@ import anyio
 from benchmarks.recorded.quotes import read_debates, write_turn
 from server.compose import open_manager
 from server.debate.analysis.claims import find_graph
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.documents.evidence import count_quotes
 from server.debate.documents.quotes import is_long_enough

@@ -13,7 +13,7 @@ import anyio
 
 from docs.screenshots.written import build_models, read_script
 from server.compose import open_manager
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.engine.debates import DebateManager
 from server.settings import Settings

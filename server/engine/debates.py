@@ -16,7 +16,8 @@ from typing import Self
 
 import anyio
 
-from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import Intervention, build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.revise_positions import build_revision
 from server.debate.commands.setup.open import add_prices, open_debate
@@ -116,13 +117,9 @@ class DebateManager:
 
     def _bind(self, store: DebateStore) -> None:
         self.store, self.owner = store, store.owner
-        self.load, self.adopt, self.find, self.subscribe = (
-            store.load,
-            store.adopt,
-            store.find,
-            store.subscribe,
-        )
+        self.load, self.adopt, self.find = store.load, store.adopt, store.find
         self.find_by_prefix, self.find_changes = store.find_by_prefix, store.find_changes
+        self.subscribe = store.subscribe
 
     def of(self, owner: str) -> Self:
         """As one owner sees it: another's debate is an id that never was. Whoever works for a caller has only this.

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import anyio
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError, require

@@ -19,7 +19,8 @@ from pydantic import (
     model_validator,
 )
 
-from server.debate.commands.intervene import HOOK_ACTIONS, MAX_NOTE_LENGTH, TEXT_ACTIONS
+from server.debate.commands.interventions.actions import HOOK_ACTIONS, TEXT_ACTIONS
+from server.debate.commands.interventions.notes import MAX_NOTE_LENGTH
 from server.hooks import matching
 from server.hooks.address_policy import is_metadata_host, is_public, parse_address
 from server.hooks.yaml_with_lines import parse_yaml

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import anyio
 from pydantic import ValidationError
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.database.errors import (
     DebateNotFoundError,

@@ -9,7 +9,8 @@ from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from pydantic import BeforeValidator, Field
 
 from server.debate.commands import input_types, requests
-from server.debate.commands.intervene import ACTIONS, InterventionRequest
+from server.debate.commands.interventions.actions import ACTIONS
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup import formats
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import quote_inline

@@ -7,7 +7,8 @@ from itertools import takewhile
 from typing import Any
 
 from server.debate.commands.forks.fork import build_fork
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from mcp import Client
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import DebateError
 from server.engine.database.errors import DebateNotFoundError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.ledger import add_ledger, read_calibration, read_judgments
 from server.engine.database.snapshots import DebateSnapshot

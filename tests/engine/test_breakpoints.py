@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Paused
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager

@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import InvalidRequestError

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.bounds import MAX_ENTRIES

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.views.catalog import VIEWS
 from server.debate.views.compare import render_comparison

@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.engine.database.errors import ForeignRecordError
 from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now

@@ -11,7 +11,7 @@ import pytest
 
 from server.debate.analysis.calibration import NO_CALIBRATION
 from server.debate.analysis.judgments import Judgment, Reading
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.setup import check_opened

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, Memory
 from server.engine.database.memory import rank, recall

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Memory
 from server.debate.facts.errors import InvalidRequestError

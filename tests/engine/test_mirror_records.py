@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.escalation import JudgesAdded

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.snapshots import format_time
 from server.engine.debates import utc_now

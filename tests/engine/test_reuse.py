@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.stub import Stub
 from server.debate.analysis.debates import list_debate_judgments
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.answers import Answer, Usage
 from server.debate.facts.events import Balloted, Judged, RoundClosed
 from server.debate.views.state import build_usage, cost_line, sum_usage

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Recorded
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError
 from server.engine.debates import DebateManager

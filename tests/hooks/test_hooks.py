@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
 from server.engine.database.leases import machine_name
 from server.engine.database.snapshots import DebateSnapshot, format_time

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.engine.database.errors import NewerRecordError
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate
@@ -31,7 +31,7 @@ PROGRAM = """
 import json, os, sys
 import anyio
 from server.compose import open_manager
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.settings import Settings
 
 async def main(database, hooks, command, debate_id):

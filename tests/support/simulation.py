@@ -10,7 +10,8 @@ from hypothesis import settings
 
 from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.commands.forks.fork import fork as build_fork
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from server.compose import open_manager
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.events import Ended
 from server.engine.debates import utc_now

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from server.cli import runs, session
 from server.cli.completion import complete_id
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import (
     ChangesInput,
     DebateRequest,

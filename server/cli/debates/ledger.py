@@ -15,7 +15,8 @@ from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_
 from server.debate.analysis.judgments import Judgment
 from server.debate.analysis.labelled_csv import parse_labelled_csv
 from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summarize_ballots, summarize_judges
-from server.debate.commands.intervene import OUTCOME, InterventionRequest
+from server.debate.commands.interventions.outcome import OUTCOME
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, format_count
 from server.engine.database import ledger as stored

@@ -9,7 +9,8 @@ import click
 
 from server.cli import session
 from server.cli.terminal import quote_words
-from server.debate.commands.intervene import ACTIONS, InterventionRequest
+from server.debate.commands.interventions.actions import ACTIONS
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.text import clean_line, format_count
 from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot

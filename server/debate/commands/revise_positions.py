@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from server.debate.commands.intervene import Intervention
+from server.debate.commands.interventions.actions import Intervention
 from server.debate.commands.setup.debaters import find_same_stance
 from server.debate.facts.errors import require, require_length
 from server.debate.facts.interventions import PositionsRevised, StanceRevised

@@ -1,7 +1,7 @@
 """The events by which somebody changes the course of a debate, one for each thing that can be changed.
 
 A new one needs a class here, in `InterventionEvent` and `describe_change`, and a handler in
-`commands.intervene`; what follows from it is derived where it is used, from `Debate.interventions`.
+`commands.interventions`; what follows from it is derived where it is used, from `Debate.interventions`.
 """
 
 from collections.abc import Iterable, Sequence

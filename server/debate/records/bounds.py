@@ -6,7 +6,7 @@ A text that has no row in `TEXT_LENGTHS` is a name, and has to be one clean line
 from collections.abc import Sequence
 from decimal import Decimal
 
-from server.debate.commands.intervene import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
+from server.debate.commands.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
 from server.debate.commands.revise_positions import MAX_STANCE_LENGTH
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH

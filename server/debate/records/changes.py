@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import assert_never
 
-from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import Intervention, build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.revise_positions import build_revision
 from server.debate.facts import interventions as changes
 from server.debate.facts.errors import require

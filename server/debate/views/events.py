@@ -4,7 +4,7 @@ import json
 from itertools import takewhile
 from typing import Any, get_args
 
-from server.debate.commands.intervene import ACTIONS
+from server.debate.commands.interventions.actions import ACTIONS
 from server.debate.facts.answers import MESSAGE_SLOT, Observed
 from server.debate.facts.events import (
     Balloted,

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from server.debate.commands.intervene import Intervention, InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import Intervention, build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import AnswerEvent, Recorded

@@ -10,7 +10,7 @@ from server.debate.analysis.confidence import describe_ledger
 from server.debate.analysis.debates import build_standing, list_debate_judgments, pool_judges
 from server.debate.analysis.judgments import Reading
 from server.debate.analysis.records import JudgeRecord
-from server.debate.commands.intervene import OUTCOME
+from server.debate.commands.interventions.outcome import OUTCOME
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.escalation import MirrorHeld, MirrorReading, Spent
 from server.debate.facts.interventions import InterventionFact, OutcomeRecorded, describe_change

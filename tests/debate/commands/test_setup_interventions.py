@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Resumed

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Concluded
 from server.debate.facts.setup.phases import Phase
 from server.debate.views import markdown

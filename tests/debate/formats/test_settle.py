@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Ended, Failed, Resumed, RoundClosed
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Balloted, Failed, Resumed
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret

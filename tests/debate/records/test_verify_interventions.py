@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import MAX_NOTES, InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.notes import MAX_NOTES
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded

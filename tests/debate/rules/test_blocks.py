@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import is_talk_over
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import DefaultPlanUsed
 from server.debate.facts.errors import InvalidRequestError

@@ -2,7 +2,8 @@
 
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.answers import Answer
 from server.debate.facts.events import Failed

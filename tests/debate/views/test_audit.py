@@ -1,6 +1,6 @@
 import pytest
 
-from server.debate.commands.intervene import ACTIONS
+from server.debate.commands.interventions.actions import ACTIONS
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.replies.extract import Reply

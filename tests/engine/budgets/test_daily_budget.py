@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.leases import LeaseLostError
 from server.engine.recovery import Recovery

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel

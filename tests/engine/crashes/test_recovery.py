@@ -11,7 +11,7 @@ import pytest
 
 from server.cli.installation.doctor import check_handshake
 from server.compose import open_manager
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.engine.database.errors import StorageUnavailableError
 from server.engine.database.leases import LEASE_SECONDS

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from server.cli.main import counterpoint
 from server.compose import open_manager
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Failed
 from server.debate.rules.budget import NO_DEADLINE

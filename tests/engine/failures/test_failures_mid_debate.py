@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
 from server.engine.database.errors import StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot

@@ -3,7 +3,8 @@
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.forks.fork import fork
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.facts.events import Event, Paused, Resumed

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from server.debate.commands.intervene import InterventionRequest, build_intervention
+from server.debate.commands.interventions.actions import build_intervention
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
 from tests.support.simulation import DebateSimulation, label_positions

@@ -14,7 +14,7 @@ from playwright.async_api import Request as Asked
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.engine.debates import DebateManager
 from server.models import Request

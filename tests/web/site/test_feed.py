@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.feed import ChangeFeed, EventStream
 from tests.support.client_calls import call

@@ -12,7 +12,7 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from server.debate.commands.intervene import InterventionRequest
+from server.debate.commands.interventions.request import InterventionRequest
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.routes import read_body

@@ -1,0 +1,108 @@
+"""The course of a debate: pauses, the end of the talk, more rounds, other limits."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from server.debate.ballots.waves import is_talk_over
+from server.debate.commands.interventions.request import Change, InterventionRequest
+from server.debate.commands.requests import LimitsInput, build_limits
+from server.debate.facts.causes import PAUSED_ON_REQUEST
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
+from server.debate.facts.interventions import LimitsChanged, RoundsExtended, TalkConcluded
+from server.debate.facts.setup.limits import Limits, check_prices_known
+from server.debate.facts.text import format_count
+from server.debate.rules.advance import advance
+from server.debate.rules.budget import ElapsedTime, compute_remaining, find_round_shortfall
+from server.debate.rules.calls import due_slots
+from server.debate.rules.decide import is_unattended
+from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
+from server.debate.rules.transitions import replay
+from server.debate.state.debate import Debate
+from server.debate.state.seats import candidate_models, seat_models
+
+MAX_EXTENSION_ROUNDS = 20  # at a time
+
+
+def pause(debate: Debate, _: InterventionRequest) -> Change:
+    if debate.paused:
+        raise InvalidRequestError(f"The debate is paused already: {debate.paused.reason}")
+    effect = "Answers in flight are kept; nothing more is asked until it is resumed."
+    return [Paused(reason=PAUSED_ON_REQUEST)], effect
+
+
+def resume(debate: Debate, request: InterventionRequest) -> Change:
+    require(debate.paused, "The debate is not paused. Call step_round to go on.")
+    later = "with the next step_round, or at once where answers are on their way"
+    when = "at once" if is_unattended(debate) and not request.is_stepped else later
+    return [Resumed()], f"It goes on {when}; seats that failed in this round are asked again."
+
+
+def conclude(debate: Debate, _: InterventionRequest) -> Change:
+    if debate.mirror_opened and not debate.mirror:
+        return [TalkConcluded()], "The verdict follows without the mirror, which makes no more calls."
+    require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
+    first = "Resume it with intervene first." if debate.paused else "Call step_round first."
+    require(debate.turns, f"Nobody has spoken yet: there is nothing to judge. {first}")
+    effect = "Turns in flight are kept; then it is decided on what is there."
+    return [TalkConcluded()], effect
+
+
+def extend(debate: Debate, request: InterventionRequest) -> Change:
+    """Add rounds, change limits, or both, with an event for each."""
+    events: list[Event] = []
+    effects = []
+    if request.rounds or not request.limits:
+        hint = (
+            f"Pass `rounds`: how many more, 1 to {MAX_EXTENSION_ROUNDS}; or `limits`, as in options.limits."
+        )
+        require(1 <= request.rounds <= MAX_EXTENSION_ROUNDS, hint)
+        hint = "The talk is over: it cannot be extended. Fork the debate, or start another."
+        require(not is_talk_over(debate), hint)
+        here = debate.setup.phases.index(debate.phase) if debate.phase else 0
+        can_repeat = any(phase.repeats for phase in debate.setup.phases[here:])
+        require(can_repeat, "No phase to come repeats, so that more rounds would change nothing.")
+        events.append(RoundsExtended(rounds=request.rounds))
+        more, most = format_count(request.rounds, "round"), debate.max_rounds + request.rounds
+        effects.append(f"{more} more, {most} in all, from the next round on.")
+    if request.limits:
+        events.append(LimitsChanged(limits=build_new_limits(debate, request.limits)))
+        if reason := find_budget_shortfall(replay(events, debate), request.elapsed):
+            effects.append(f"The new limits leave no room for another question ({reason}).")
+        else:
+            effects.append("The new limits are in force from the next question on.")
+            effects += ["Resume the debate now."] if debate.paused else []
+    return events, " ".join(effects)
+
+
+def build_new_limits(debate: Debate, changes: Mapping[str, Any]) -> Limits:
+    """The limits in force, updated with the requested ones."""
+    known = ", ".join(Limits.model_fields)
+    for name in changes:
+        is_known = name in Limits.model_fields
+        require(is_known, f"limits.{name[:60]} is none that can be changed. There are: {known}.")
+    try:
+        requested = build_limits(LimitsInput.model_validate(dict(changes)))
+    except ValidationError as error:
+        name = str(error.errors(include_url=False)[0]["loc"][0])
+        amount = "a number of US dollars above 0, at most 1,000,000"
+        shapes = {"max_cost_usd": amount, "on_budget": "conclude or pause"}
+        shape = shapes.get(name, "a whole number above 0, and not beyond all measure")
+        raise InvalidRequestError(f"limits.{name} must be {shape}.") from None
+    limits = debate.limits.model_copy(update=requested.model_dump(include=set(changes)))
+    models = [model for seat in seat_models(debate.setup) for model in candidate_models(debate, seat)]
+    check_prices_known(limits, models, debate.prices)
+    return limits
+
+
+def find_budget_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
+    """Why the budget does not allow another call, or not the round that would begin now; "" where it does."""
+    remaining = compute_remaining(debate, elapsed)
+    if not remaining.calls:
+        return remaining.reason
+    if find_quorum_shortfall(debate) or due_slots(debate) or build_fallback_round_plan(debate):
+        return ""
+    following = advance(debate, None)[-1]
+    return find_round_shortfall(debate, following, elapsed) if isinstance(following, PhaseEntered) else ""
