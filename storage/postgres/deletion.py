@@ -36,7 +36,9 @@ select moved.value, $1, 0, convert_from($2::bytea, 'UTF8'), $3, false from moved
 
 FORGET_JUDGMENTS = "delete from judgment where stream = $1"
 
-FORGET_KEYS = "delete from opening where stream = $1"
+FORGET_KEYS = """
+delete from opening where key in (select key from opening where stream = $1 order by key for update)
+"""
 
 FORGET = [
     "insert into removal (stream) values ($1)",

@@ -133,6 +133,11 @@ CASES: dict[str, tuple[str, Work, Work]] = {
         lambda _, two: two.delete("s", at=AT, actor="me"),
         lambda one, _: open_and_judge(one),
     ),
+    "keys of a deletion": (
+        "select 1 from opening where key = 'k1' for update",
+        lambda _, two: two.delete("s", at=AT, actor="me"),
+        lambda one, _: write_together(open_for(one, "k0"), open_for(one, "k1")),
+    ),
     "keys": (
         "select 1 from opening where key = 'k2' for update",
         lambda one, _: write_together(open_for(one, "k2"), open_for(one, "k1")),
@@ -167,6 +172,7 @@ async def test_two_that_write_do_not_wait_for_each_other(
             opening = OpeningKey(key, since=AT)
             await one.append(stream, after=0, at=AT, actor="me", bodies=[{}], summary=JUDGED, key=opening)
             await one.acquire_lease(stream, "me", seconds=60)
+        await one.restore_keys([("k0", "s", AT)])
         async with hold(two, held):
             working = [asyncio.ensure_future(first(one, two))]
             await wait_for_waiting(two, 1)
