@@ -1,7 +1,7 @@
 """Whether requests should be sent here: not while the process ends, or cannot use its database.
 
 Calls wait through an outage of the database, which all servers have at once: for a while it takes none of them out. A
-database that answers that it cannot be used, or that is gone, takes this server out at once.
+database that answers that it cannot be used, or that is gone, takes this server out at once; one that is busy does not.
 """
 
 import logging
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from server.http_server.gate import refuse
-from storage.contract.errors import OutageError, StorageError
+from storage.contract.errors import BusyError, OutageError, StorageError
 from storage.contract.journal import Journal
 
 READY_PATH = "/readyz"
@@ -45,6 +45,8 @@ class Readiness:
         """Why the database cannot be used; "" where it can, or where its outage is short."""
         try:
             await self.journal.probe(PROBE_SECONDS)
+        except BusyError:
+            pass  # it answers
         except OutageError as error:
             now = self.clock()
             self._out_since = now if self._out_since is None else self._out_since

@@ -11,6 +11,10 @@ class OutageError(StorageError):
     """The database does not answer now: its server cannot be reached, or it is locked. What it has is still there."""
 
 
+class BusyError(StorageError):
+    """The database answers others, and had no turn for this in time: no outage. It may be asked again."""
+
+
 class StorageLostError(StorageError):
     """The database that was opened is gone, or another one is in its place. Nothing was written to it.
 

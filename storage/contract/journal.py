@@ -55,6 +55,7 @@ class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
         """Ask the database whether this process can use it, for about so many seconds.
 
         Raises:
+            BusyError: it answers others, and had no turn for this: it can be used.
             OutageError: it has not answered.
             StorageError: it is lost, or answers that it cannot be used, as one that a newer release has changed.
         """

@@ -1,5 +1,6 @@
 """Helpers to open a journal, write to it and query it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from storage.contract.journal import Journal
 from storage.contract.streams import Entry, StreamListing, StreamSummary
 from storage.migrations import Migration
 from storage.postgres import PostgresJournal
+from storage.postgres.connections.pool import MAX_CONNECTIONS
 from storage.sqlite import SqliteJournal
 from storage.sqlite.migrations import MIGRATIONS
 
@@ -46,6 +48,23 @@ async def open_postgres_journal(address: str, *, patience: float = TIMEOUT) -> A
         yield journal
     finally:
         await journal.close()
+
+
+@asynccontextmanager
+async def keep_busy(journal: PostgresJournal) -> AsyncIterator[None]:
+    """While this is open the server answers, and whoever asks waits two seconds for a connection."""
+
+    async def ask() -> None:
+        while True:
+            await journal._db.fetch("select pg_sleep(0.1)", wait=60)
+
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(ask()) for _ in range(20 * MAX_CONNECTIONS)]
+        try:
+            yield
+        finally:
+            for one in asking:
+                one.cancel()
 
 
 @asynccontextmanager

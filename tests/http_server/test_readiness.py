@@ -16,7 +16,7 @@ import pytest
 from starlette.requests import Request
 
 from server.http_server.readiness import OUTAGE_SECONDS, PROBE_SECONDS, READY_PATH, Readiness
-from tests.contract.journal_helpers import open_any_journal, open_postgres_journal
+from tests.contract.journal_helpers import keep_busy, open_any_journal, open_postgres_journal
 from tests.support.client_calls import call
 from tests.support.http_servers import TIMEOUT, serve_http
 from tests.support.postgres import Server, find_name
@@ -76,6 +76,15 @@ async def test_a_server_is_ready_through_a_short_outage_and_not_through_a_long_o
             assert await ask(readiness) == OUT
     told = [one.getMessage() for one in caplog.records if one.name.startswith("server.http_server")]
     assert told == [f"Not ready: the database {journal._db.name} did not answer in time", "Ready again"]
+
+
+async def test_a_server_is_ready_however_long_its_database_is_busy(postgres_database: str) -> None:
+    clock = Clock()
+    async with open_postgres_journal(postgres_database) as journal, keep_busy(journal):
+        readiness = Readiness(journal, clock)
+        for _ in range(2):
+            assert await ask(readiness) == READY
+            clock.now += OUTAGE_SECONDS
 
 
 async def test_a_server_that_ends_while_its_database_is_asked_says_so(

@@ -12,7 +12,7 @@ import anyio
 import asyncpg
 
 from storage.addresses import find_name
-from storage.contract.errors import StorageError
+from storage.contract.errors import BusyError, StorageError
 from storage.postgres.connections.errors import LostError, describe, is_repeatable, translate_error
 
 MAX_CONNECTIONS = 6  # of a process
@@ -20,6 +20,7 @@ RETRY_DELAYS = (0.01, 0.05, 0.1, 0.2, 0.5)  # seconds; the last one repeats
 UPKEEP_SECONDS = 300.0  # for what goes through all there is
 MIN_STATEMENT_SECONDS = 0.5
 CANCEL_SECONDS = 1.0  # for the server to end a statement that nobody waits for any more
+BUSY_WARNING_SECONDS = 60.0  # between lines of the log that say so
 ATTEMPTS_BEFORE_WARNING = 3  # a connection that was cut is made anew without a word
 
 SCHEMA = "counterpoint"
@@ -78,7 +79,7 @@ class Session:
 class Database:
     """Statements, each on a connection that is free. Lost connections are made anew for up to `patience` seconds.
 
-    Every method may raise StorageError.
+    Every method may raise StorageError: BusyError where the server answered others meanwhile, and no write is open.
     """
 
     def __init__(self, address: str, password: Password | None, patience: float) -> None:
@@ -89,7 +90,9 @@ class Database:
         self._pool: Any = None
         self._is_closed = False
         self._is_out = False  # it could not be reached last time
-        self.lost_at = -inf  # when a connection was lost last, as `anyio.current_time`
+        self.lost_at = -inf  # when the server was found away last, as `anyio.current_time`
+        self._answered_at = -inf  # when it answered last, whatever it was
+        self._busy_told_at = -inf
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @classmethod
@@ -158,20 +161,24 @@ class Database:
         attempt = 0
         while True:
             attempt += 1
-            is_begun = False
+            is_begun, asked_at = False, anyio.current_time()
             try:
                 async with self._connect(deadline) as connection:
                     is_begun = True
                     result = await use(Session(connection, deadline))
             except EXPECTED_ERRORS as raised:
+                is_busy = isinstance(raised, TimeoutError) and self._answered_at > asked_at
+                if is_busy and (may_repeat or not is_begun):
+                    raise self._tell_busy() from raised
                 error = translate_error(raised, self.name)
                 delay = next(delays)
                 is_over = anyio.current_time() + delay >= deadline
                 if isinstance(error, LostError):
-                    self.lost_at = anyio.current_time()
+                    self.lost_at = self.lost_at if is_busy else anyio.current_time()
                     error.is_outcome_known = not is_begun
                     may_go_on = may_repeat or not is_begun
                 else:
+                    self._answered_at = anyio.current_time()
                     may_go_on = is_repeatable(raised)
                 will_raise = is_over or not may_go_on
                 if isinstance(error, LostError) and (will_raise or attempt >= ATTEMPTS_BEFORE_WARNING):
@@ -180,6 +187,7 @@ class Database:
                     raise error from raised
                 await anyio.sleep(delay)
             else:
+                self._answered_at = anyio.current_time()
                 self._end_outage()
                 return result
 
@@ -221,6 +229,14 @@ class Database:
             yield connection
         finally:
             connection.terminate()
+
+    def _tell_busy(self) -> BusyError:
+        """For what was not answered in time while others were: the server is not away."""
+        error = BusyError(f"the database {self.name} is busy: it answers, but not to all in time")
+        if anyio.current_time() >= self._busy_told_at + BUSY_WARNING_SECONDS:
+            self._busy_told_at = anyio.current_time()
+            logger.warning("%s", error)
+        return error
 
     def _begin_outage(self, error: StorageError) -> None:
         if not self._is_out:

@@ -7,12 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from storage.contract.errors import ConflictError, KeyTakenError, OutageError
+from storage.contract.errors import BusyError, ConflictError, KeyTakenError, OutageError
 from storage.contract.streams import OpeningKey, StreamSummary
 from storage.postgres import PostgresJournal
 from storage.postgres.connections.errors import LostError
 from storage.postgres.connections.pool import MAX_CONNECTIONS
-from tests.contract.journal_helpers import AT, TIMEOUT, append_entries, find_streams, open_postgres_journal
+from tests.contract.journal_helpers import (
+    AT,
+    TIMEOUT,
+    append_entries,
+    find_streams,
+    keep_busy,
+    open_postgres_journal,
+)
 from tests.support.cutting_proxy import open_proxy
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server
@@ -83,6 +90,41 @@ async def test_after_an_outage_who_had_a_lease_keeps_it_for_a_moment(
         assert await journal.acquire_lease("d", "late", seconds=1) == "own"
         assert await other.renew_leases("own", ["d"], seconds=60) == {"d"}
         assert await other.active_leases() == {"d": "own"}
+
+
+async def test_a_server_that_is_busy_is_not_taken_for_one_that_is_away(
+    postgres_database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_postgres_journal(postgres_database, patience=0.5) as journal:
+        await journal.acquire_lease("d", "gone", seconds=0.01)
+        while await journal.active_leases():
+            await wait_before_next_poll()
+        async with keep_busy(journal):
+            for attempt in (journal.active_leases(), journal.probe(0.5), append_entries(journal, "s", 0, {})):
+                with pytest.raises(BusyError, match="is busy: it answers, but not to all in time"):
+                    await attempt
+        assert await journal.active_leases() == {}
+        assert await journal.acquire_lease("d", "next", seconds=9) == "next"
+    assert len([record for record in caplog.records if record.name.startswith("storage")]) == 1
+
+
+async def test_a_statement_that_takes_long_does_not_mean_that_the_server_is_away(
+    postgres_database: str,
+) -> None:
+    async with open_postgres_journal(postgres_database) as journal:
+        await journal.acquire_lease("d", "gone", seconds=0.01)
+        reading, writing = (
+            asyncio.create_task(run("select pg_sleep(60)", wait=0.5))
+            for run in (journal._db.fetch, journal._db.write_once)
+        )
+        while not (reading.done() and writing.done()):
+            await journal.active_leases()
+            await wait_before_next_poll()
+        with pytest.raises(BusyError):
+            await reading
+        with pytest.raises(LostError, match="did not answer in time"):
+            await writing
+        assert await journal.active_leases() == {}
 
 
 async def test_without_a_way_every_call_ends_and_the_log_has_one_line(
