@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from server.debate.facts.errors import DebateError
 from server.engine.database.cache import DatabaseCache
@@ -17,6 +17,7 @@ from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import LEEWAY
 from server.engine.receipts import sign_when_ended
 from server.engine.recovery import Recovery
+from server.engine.setups import SetupPlanner
 from server.models import ModelError, Usage
 from server.models.client import ClientTerms
 from server.models.embeddings import Vector
@@ -79,40 +80,53 @@ async def open_manager(
         Research(settings.mcp_servers) as research,
         Connections() as connections,
         open_tracer(telemetry, environ) as tracer,
-        DebateManager(
-            opened,
-            registry := build_registry(settings, custom_models, chaos, prices, connections, tracer, opened),
-            environ=environ,
-            clock=clock,
-            research=research,
-            prices=prices,
-            leeway=leeway,
-            **build_options(settings),
-        ) as manager,
-        nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox),
     ):
-        manager.subscribe(partial(sign_when_ended, manager))
-        equip(manager.store, registry, settings)
-        if tracer:
-            tracer.attach(manager, opened.outbox if settings.hooks else None)
-        if recover and not opened.is_read_only:
-            start_upkeep(manager, settings)
-        yield manager
+        registry = build_registry(settings, custom_models, chaos, prices, connections, tracer, opened)
+        planner = build_planner(settings, registry, research, prices, environ)
+        manager = build_manager(settings, opened, planner, clock, leeway)
+        async with manager, nullcontext() if opened.is_read_only else open_hooks(manager, opened.outbox):
+            manager.store.subscribe(partial(sign_when_ended, manager))
+            equip(manager.store, registry, settings)
+            if tracer:
+                tracer.attach(manager, opened.outbox if settings.hooks else None)
+            if recover and not opened.is_read_only:
+                start_upkeep(manager, settings)
+            yield manager
 
 
-def build_options(settings: Settings) -> dict[str, Any]:
-    """The arguments of the manager that follow from the settings alone."""
-    return {
-        "configured_models": settings.models,
-        "effort": settings.effort,
-        "embeddings": settings.embeddings,
-        "daily_limits": DailyLimits(settings.daily_calls, settings.daily_cost_usd),
-        "owner_limits": DailyLimits(settings.owner_daily_calls, settings.owner_daily_cost_usd),
-        "owner_running": settings.owner_running,
-        "windows": WindowTable(settings.windows),
-        "signer": Signer(settings.signing_key, settings.signing_key_file),
-        "client_terms": ClientTerms(settings.client_timeout, settings.confirm_cost_usd),
-    }
+def build_planner(
+    settings: Settings,
+    registry: ModelRegistry,
+    research: Research,
+    prices: PriceTable,
+    environ: Mapping[str, str],
+) -> SetupPlanner:
+    return SetupPlanner(
+        registry,
+        research,
+        prices,
+        WindowTable(settings.windows),
+        environ,
+        configured_models=settings.models,
+        effort=settings.effort,
+        embeddings=settings.embeddings,
+    )
+
+
+def build_manager(
+    settings: Settings, journal: Journal, planner: SetupPlanner, clock: Callable[[], datetime], leeway: float
+) -> DebateManager:
+    return DebateManager(
+        journal,
+        planner,
+        clock=clock,
+        daily_limits=DailyLimits(settings.daily_calls, settings.daily_cost_usd),
+        owner_limits=DailyLimits(settings.owner_daily_calls, settings.owner_daily_cost_usd),
+        owner_running=settings.owner_running,
+        leeway=leeway,
+        signer=Signer(settings.signing_key, settings.signing_key_file),
+        client_terms=ClientTerms(settings.client_timeout, settings.confirm_cost_usd),
+    )
 
 
 def build_registry(

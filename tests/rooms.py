@@ -102,15 +102,14 @@ ROOMS: dict[str, str] = {
         "models.concurrency"
     ),
     "engine.setups": (
-        "debate.commands.forks debate.commands.requests debate.commands.setup debate.facts debate.rules "
-        "debate.state debate.votes engine.database models.registry models.windows redaction research "
-        "storage.contract"
+        "debate.commands.forks debate.commands.interventions debate.commands.requests debate.commands.setup "
+        "debate.facts debate.rules debate.state debate.votes engine.database models.model_servers "
+        "models.prices models.registry models.windows redaction research storage.contract"
     ),
     "engine.debates": (
         "debate.commands.interventions debate.commands.requests debate.commands.revise_positions "
-        "debate.commands.setup debate.commands.submit debate.facts debate.rules engine.database engine.driver "
-        "engine.model_calls engine.runner engine.setups models.client models.model_servers models.prices "
-        "models.registry models.windows redaction research signing storage.contract"
+        "debate.commands.submit debate.facts debate.rules debate.views engine.database engine.driver "
+        "engine.model_calls engine.runner engine.setups models.client redaction signing storage.contract"
     ),
     "engine.receipts": (
         "debate.facts debate.records debate.views engine.database engine.debates settings signing "
@@ -144,7 +143,8 @@ ROOMS: dict[str, str] = {
         "storage.sqlite telemetry"
     ),
     "compose": (
-        "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery hooks "
+        "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery "
+        "engine.setups hooks "
         "models models.client models.embeddings models.fakes models.own models.prices models.providers "
         "models.registry models.resilience models.windows redaction research settings signing startup "
         "storage.contract telemetry upkeep"

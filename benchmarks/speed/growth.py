@@ -67,7 +67,7 @@ async def run_long_debate(manager: DebateManager, seats: int) -> tuple[str, dict
     def read_clock(snapshot: DebateSnapshot) -> None:
         clock.setdefault(len(snapshot.debate.turns), (process_time(), perf_counter()))
 
-    unsubscribe = manager.subscribe(read_clock)
+    unsubscribe = manager.store.subscribe(read_clock)
     snapshot = await manager.store.open((setup,), "benchmark")
     manager.run_to_end(snapshot)
     snapshot = await manager.follow(snapshot.id, wait=600)

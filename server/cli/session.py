@@ -73,7 +73,7 @@ def run_with_debate(
     async def find_and_run(manager: DebateManager) -> T:
         if debate_id:
             return await operation(manager, await find_debate_id(manager, debate_id))
-        latest = await manager.find(limit=1)
+        latest = await manager.store.find(limit=1)
         require(bool(latest), 'There are no debates. Start one: counterpoint debate "QUESTION"')
         return await operation(manager, latest[0].stream)
 

@@ -5,9 +5,8 @@ only stops waiting, and a repeated one joins the first. Nothing in memory is wor
 next follows from its entries, and any process can continue it.
 """
 
-import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,15 +19,14 @@ from server.debate.commands.interventions.actions import Intervention, build_int
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.revise_positions import build_revision
-from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.options import EffortLevel
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round
+from server.debate.views.state import StoredDebate
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
 from server.engine.database.leases import Leases
@@ -37,14 +35,9 @@ from server.engine.database.store import DebateStore
 from server.engine.driver import DebateDriver, OnChange
 from server.engine.model_calls import LEEWAY, ModelCaller
 from server.engine.runner import TO_END, BeforeStep, OnDebateText, Runner
-from server.engine.setups import FindTeam, SetupCheck, plan_fork, plan_setup
-from server.models.client import DEFAULT_TERMS, NOBODY, ClientTerms, Guest
-from server.models.model_servers import choose_models
-from server.models.prices import PriceTable
-from server.models.registry import ModelRegistry
-from server.models.windows import WindowTable
+from server.engine.setups import SetupPlanner
+from server.models.client import DEFAULT_TERMS, NOBODY, ClientModel, ClientTerms, Guest
 from server.redaction import MODEL_FIELDS, redact_model
-from server.research import Research
 from server.signing import Signer
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
@@ -55,10 +48,10 @@ def utc_now() -> datetime:
 
 
 class DebateManager:
-    """One for each process: `async with DebateManager(journal, models) as manager`.
+    """One for each process: `async with DebateManager(journal, planner) as manager`.
 
-    `actor`: who asks for it, for the record. `wait`: the most seconds to wait for a result; `on_change`: awaited
-    meanwhile.
+    `planner`: what debates can use. `owner_running`: see `DebateDriver`; `leeway`: see `ModelCaller`. `actor`: who asks
+    for it, for the record. `wait`: the most seconds to wait for a result; `on_change`: awaited meanwhile.
 
     Raises:
         InvalidRequestError: what is asked for is not possible; nothing has changed.
@@ -71,16 +64,9 @@ class DebateManager:
     def __init__(
         self,
         journal: Journal,
-        models: ModelRegistry,
+        planner: SetupPlanner,
         *,
-        configured_models: Sequence[str] = (),
-        effort: EffortLevel = "standard",
-        embeddings: str = "",
-        environ: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
-        research: Research | None = None,
-        prices: PriceTable | None = None,
-        windows: WindowTable | None = None,
         daily_limits: DailyLimits = NO_LIMITS,
         owner_limits: DailyLimits = NO_LIMITS,
         owner_running: int = 0,
@@ -88,38 +74,26 @@ class DebateManager:
         signer: Signer | None = None,
         client_terms: ClientTerms = DEFAULT_TERMS,
     ) -> None:
-        """`configured_models` (if empty, the API keys in `environ` decide), `effort`: for debates that name none."""
-        self.environ, self.clock, self.client_terms = environ, clock, client_terms
+        self.planner, self.environ = planner, planner.environ
+        self.clock, self.client_terms = clock, client_terms
         self.signing_limiter = anyio.CapacityLimiter(1)  # threads that compute hold up the event loop
         self.leases = Leases(journal, clock)
         self.daily_budget = DailyBudget(journal, self.leases, daily_limits, owner_limits)
         self.holder = self.leases.holder  # names this process in leases and claims
-        self._bind(DebateStore(journal, clock, signer))
-        self._find_price, self._windows = (prices or PriceTable()).find_price, windows or WindowTable()
-        self._open = partial(open_debate, find_price=self._find_price, effort=effort, embeddings=embeddings)
-        self._choose_models = partial(choose_models, tuple(configured_models), environ, self._windows)
-        self.research = research or Research({})
-        self.checks = SetupCheck(models, self.research, self._windows, environ)
+        self.store = DebateStore(journal, clock, signer)
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self.asked = set[tuple[str, str]]()  # (debate id, key of a call) of turns that a person was asked for
         self._text_listeners, self._before_steps = list[OnDebateText](), list[BeforeStep]()
         self._task_group = tasks = anyio.create_task_group()
         self.start_task = tasks.start_soon  # what runs until the manager closes; it must not raise
-        caller, has_lease = ModelCaller(models, self.research, leeway), self.leases.has_lease
+        caller = ModelCaller(planner.models, planner.research, leeway)
+        self._turnstile = caller.turnstile
         listeners = (self._text_listeners, self._before_steps)
-        runner = Runner(self.store, caller, self.daily_budget, has_lease, *listeners)
+        runner = Runner(self.store, caller, self.daily_budget, self.leases.has_lease, *listeners)
         self._driver = driver = DebateDriver(self.store, runner, self.leases, tasks, owner_running)
-        self.find_holdup, self._take_turn = driver.find_holdup, caller.turnstile.enter
-        self.is_working, self.presence, self.failures = driver.is_working, driver.presence, driver.failures
-        self.clients, self.attend, self.end_waits = driver.clients, driver.attend, driver.end_waits
-        self.run_watchers, self.await_person = driver.run_watchers, driver.await_person
+        self.presence, self.failures = driver.presence, driver.failures
+        self.clients, self.run_watchers = driver.clients, driver.run_watchers
         self.presence.reopening_listeners.append(self.store.recent.clear)
-
-    def _bind(self, store: DebateStore) -> None:
-        self.store, self.owner = store, store.owner
-        self.load, self.adopt, self.find = store.load, store.adopt, store.find
-        self.find_by_prefix, self.find_changes = store.find_by_prefix, store.find_changes
-        self.subscribe = store.subscribe
 
     def of(self, owner: str) -> Self:
         """As one owner sees it: another's debate is an id that never was. Whoever works for a caller has only this.
@@ -127,7 +101,7 @@ class DebateManager:
         What it opens is theirs. Recovery, hooks and upkeep have the manager of all.
         """
         own = copy(self)
-        own._bind(self.store.of(owner))  # noqa: SLF001  (it is another of this class)
+        own.store = self.store.of(owner)
         return own
 
     async def __aenter__(self) -> Self:
@@ -140,6 +114,10 @@ class DebateManager:
         """Cancel all background tasks. What the caller raised is not wrapped into an exception group."""
         self._task_group.cancel_scope.cancel()
         await self._task_group.__aexit__(None, None, None)
+
+    async def load(self, debate_id: str) -> DebateSnapshot:
+        """The debate as it is stored; as `DebateStore.load`."""
+        return await self.store.load(debate_id)
 
     async def start(
         self,
@@ -155,9 +133,8 @@ class DebateManager:
 
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
-        await self._take_turn()
-        find = self._find_team(self.store.owner)
-        setup = await plan_setup(request, self._open, self._choose_models, find)
+        await self._turnstile.enter()
+        setup = await self.planner.plan(request, self.store.journal, self.store.owner)
         asked = repeats.build_asked(joins, start=request)
         return await self._create(setup, (), actor, code, asked, guest, LOCAL_OWNER, hold=hold)
 
@@ -206,14 +183,9 @@ class DebateManager:
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = (await self.load(debate_id)).require_whole()
-        find = self._find_team(parent.owner)
-        setup, inherited = await plan_fork(parent, at_round, changes, self._choose_models, find)
-        setup = add_prices(setup, self._find_price)
+        setup, inherited = await self.planner.plan_fork(parent, at_round, changes, self.store.journal)
         asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
         return await self._create(setup, inherited, actor, code, asked, guest, parent.owner)
-
-    def _find_team(self, owner: str | None) -> FindTeam:
-        return partial(self.checks.find_team, self.store.journal, owner, self._find_price)
 
     async def _create(
         self,
@@ -228,7 +200,7 @@ class DebateManager:
         hold: bool = False,
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
-        setup = await self.checks.complete(setup, code)
+        setup = await self.planner.complete(setup, code)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor, asked, owner=owner)
@@ -256,7 +228,7 @@ class DebateManager:
         require(expected_round <= following, problem)
         if 0 < expected_round < following or not self._driver.can_run(snapshot.require_whole()):
             return snapshot
-        snapshot = await self.adopt(debate_id)
+        snapshot = await self.store.adopt(debate_id)
         run = self._driver.ensure_running(snapshot, following)
         return await self._driver.wait(run, wait, on_change, through_round=following)
 
@@ -268,7 +240,7 @@ class DebateManager:
             with anyio.move_on_after(wait):
                 await held.wait()
         wait = max(until - anyio.current_time(), 0)
-        run = self._driver.find_run_to_end(debate_id, self.owner)
+        run = self._driver.find_run_to_end(debate_id, self.store.owner)
         snapshot = run.snapshot if run else await self._load_current(debate_id)
         if snapshot.status == "waiting" and self._driver.can_run(snapshot):  # of a round that is stepped
             self._driver.ensure_running(snapshot, snapshot.debate.round)
@@ -301,7 +273,7 @@ class DebateManager:
             repeated = repeats.find_repeated_turn(current.entries, current.debate, speaker, text)
             return repeated or Intervention((build_submission(current.debate, speaker, text, actor),), "")
 
-        snapshot, told = await self._record_with_retry(await self.adopt(debate_id), submit, actor)
+        snapshot, told = await self._record_with_retry(await self.store.adopt(debate_id), submit, actor)
         if not self._driver.can_run(snapshot):
             return snapshot, told
         through_round = TO_END if snapshot.is_unattended else snapshot.debate.round
@@ -319,11 +291,9 @@ class DebateManager:
         if repeated := repeats.find_repeated(snapshot.entries, action, request):
             return snapshot, repeated.effect
         if action in ("resume", "conclude"):
-            snapshot = await self.adopt(debate_id)
-        if action == "replace_model" and (model := request.model.strip()):
-            await self.checks.check_models([model])
-            window = sum(found.tokens for found in await self._windows.find([model]))
-            request = replace(request, price=self._find_price(model), window=window)
+            snapshot = await self.store.adopt(debate_id)
+        if action == "replace_model":
+            request = await self.planner.complete_replacement(request)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age), is_stepped=not snapshot.is_unattended)
 
@@ -336,9 +306,29 @@ class DebateManager:
             self.run_to_end(snapshot)
         return snapshot, effect
 
+    def attend(self, debate_id: str, client: ClientModel) -> None:
+        """Have the model of a client answer for the seats of a debate that want one, as long as it is lent."""
+        self._driver.attend(debate_id, client)
+
+    def await_person(self) -> AbstractContextManager[None]:
+        """Wait inside for what somebody answers; it is left, without an error, as soon as waits end."""
+        return self._driver.await_person()
+
+    def end_waits(self) -> None:
+        """Have everybody who waits for a debate take what there is, from now on: this process is about to end."""
+        self._driver.end_waits()
+
+    def find_holdup(self, stored: StoredDebate) -> str:
+        """What a debate waits for, other than answers, where it is run here; "" for nothing."""
+        return self._driver.find_holdup(stored)
+
+    def is_working(self, debate_id: str) -> bool:
+        """Whether this process runs the debate now, or waits for its lease."""
+        return self._driver.is_working(debate_id)
+
     async def find_runs(self) -> set[str]:
         """Ids of the debates that this or another process runs now."""
-        return await self._driver.find_runs(self.owner)
+        return await self._driver.find_runs(self.store.owner)
 
     async def is_run(self, debate_id: str) -> bool:
         """Whether this or another process runs the debate now."""
@@ -366,7 +356,7 @@ class DebateManager:
         """Call `on_text` with each chunk of a reply. Replies are streamed only while somebody subscribes."""
 
         def filter_own(debate_id: str, seat: str, chunk: str) -> None:
-            if self._driver.is_running_for(self.owner, debate_id):
+            if self._driver.is_running_for(self.store.owner, debate_id):
                 on_text(debate_id, seat, chunk)
 
         self._text_listeners.append(filter_own)

@@ -57,7 +57,9 @@ async def find_debate_id(manager: DebateManager, text: str) -> str:
     Raises:
         InvalidRequestError: several ids begin so.
     """
-    found = await manager.find_by_prefix(text, MAX_MATCHES + 1) if len(text) >= MIN_PREFIX_LENGTH else []
+    found = (
+        await manager.store.find_by_prefix(text, MAX_MATCHES + 1) if len(text) >= MIN_PREFIX_LENGTH else []
+    )
     if len(found) <= 1 or text in found:
         return found[0] if len(found) == 1 else text
     listed = ", ".join(found[:MAX_MATCHES]) + (" and more" if len(found) > MAX_MATCHES else "")
@@ -196,7 +198,7 @@ async def find_listings(
     manager: DebateManager, runs: AbstractSet[str], query: str, status: str, *, limit: int, before: int = 0
 ) -> list[StreamListing]:
     """`runs`: the debates that are run now; `before`: the number of the last one seen."""
-    find = partial(manager.find, query, before=before, limit=limit)
+    find = partial(manager.store.find, query, before=before, limit=limit)
     if status not in RECORDED_AS:
         return await find(status=status, is_final=status in FINAL_STATUSES)
     pages = [

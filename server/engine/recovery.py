@@ -55,7 +55,7 @@ class Recovery:
         """Ids of the debates to continue, oldest first; none where the database cannot be read."""
         now = self.manager.clock()
         oldest = now - self.max_age
-        find = partial(self.manager.find, limit=MAX_LISTED)
+        find = partial(self.manager.store.find, limit=MAX_LISTED)
         try:
             leased = await self.manager.leases.find_holders()
             running = await find(status="running", changed_since=format_time(oldest))

@@ -130,7 +130,7 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
         check_receipt(envelope, verified.id, verified.entries)
     if not debate.ended:  # which servers it may use is for this machine's settings to say
         for debater in debate.setup.debaters:
-            manager.research.check(debater.tools, for_debater=True)
+            manager.planner.research.check(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
             restored = await manager.store.restore(imported.debate_id, entries, debate)

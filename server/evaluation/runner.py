@@ -82,7 +82,7 @@ class Evaluation:
         models = (*self.plan.models, *self.plan.judges)
         awaited = ", ".join(sorted(AWAITED & {*models}))
         require(not awaited, f"{awaited} is no model that could be asked again and again: leave it out.")
-        await self.manager.checks.check_models(models)
+        await self.manager.planner.check_models(models)
         if self.budget.cost_usd:
             limits = Limits(max_cost_usd=f"{self.budget.cost_usd:f}")
             check_prices_known(limits, models, map(self.find_price, dict.fromkeys(models)))
@@ -99,7 +99,7 @@ class Evaluation:
     async def run(self) -> None:
         """Hold the debates that are missing, as far as the budget allows."""
         limiter = anyio.CapacityLimiter(self.at_once)
-        end_subscription = self.manager.subscribe(self.on_commit)
+        end_subscription = self.manager.store.subscribe(self.on_commit)
         try:
             async with anyio.create_task_group() as tasks:
                 for question, name in self.jobs:
@@ -156,7 +156,7 @@ class Evaluation:
             request = build_request(self.plan, question, name)
             return await self.manager.start(request, actor=ACTOR, joins="ever")
         except TwinError as twin:
-            snapshot = await self.manager.adopt(twin.debate_id)
+            snapshot = await self.manager.store.adopt(twin.debate_id)
             return await self.resume(snapshot) if snapshot.debate.paused else snapshot
 
     async def go_on_without_unheard(self, snapshot: DebateSnapshot) -> DebateSnapshot:

@@ -85,7 +85,7 @@ async def run_hooks(
     with translate_storage_errors():
         await scanner.register()
         await runner.drop_overdue()
-    endings = [manager.subscribe(runner.handle_commit)]
+    endings = [manager.store.subscribe(runner.handle_commit)]
     if any(action.intervene for hook in config.hooks for action in hook.do):
         endings.append(manager.wait_before_steps(runner.settle))
     manager.presence.reopening_listeners.append(runner.forget_journal)

@@ -155,8 +155,8 @@ async def complete(context: RequestContext, params: types.CompleteRequestParams)
 async def find_debate_ids(manager: DebateManager, prefix: str, limit: int) -> list[str]:
     """The newest debates, as long as nothing is typed; then those whose ids begin so."""
     if prefix:
-        return await manager.find_by_prefix(prefix, limit)
-    return [listing.stream for listing in await manager.find(limit=limit)]
+        return await manager.store.find_by_prefix(prefix, limit)
+    return [listing.stream for listing in await manager.store.find(limit=limit)]
 
 
 async def list_rounds(manager: DebateManager, chosen: Mapping[str, str] | None) -> list[str]:

@@ -79,7 +79,7 @@ class UpdateBus(InMemorySubscriptionBus):
 
     async def run(self, manager: "DebateManager") -> None:
         """Announce every change of the journal while the manager is open. Never raises."""
-        manager.subscribe(lambda _snapshot: self.wake())
+        manager.store.subscribe(lambda _snapshot: self.wake())
         manager.presence.reopening_listeners.append(self.begin_again)
         while True:
             woken = self.woken  # before the poll, which may miss what is committed meanwhile
@@ -99,7 +99,7 @@ class UpdateBus(InMemorySubscriptionBus):
     async def poll(self, manager: "DebateManager") -> None:
         """Announce the changes since the last poll."""
         try:
-            self.position, streams = await manager.find_changes(self.position)
+            self.position, streams = await manager.store.find_changes(self.position)
             owners = await manager.store.find_owners(streams) if streams else {}
         except DebateError:  # the journal logs it, and the next poll may succeed
             return

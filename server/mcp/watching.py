@@ -62,7 +62,7 @@ async def find_begun(manager: DebateManager, question: str) -> dict[str, Any]:
         format_time(manager.clock() - timedelta(seconds=BEGUN_SECONDS)),
         collapse_whitespace(question),
     )
-    listed = await manager.find(limit=MAX_BEGUN)
+    listed = await manager.store.find(limit=MAX_BEGUN)
     found = [
         one for one in listed if one.opened_at >= since and collapse_whitespace(one.title) == asked != ""
     ]

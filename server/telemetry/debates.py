@@ -74,7 +74,7 @@ class DebateTracer:
     def attach(self, manager: DebateManager, outbox: Outbox | None) -> None:
         """Be told of the debates of a manager. `outbox`: where its hooks have their queue."""
         manager.run_watchers.append(self.watch_run)
-        manager.subscribe(self.note_commit)
+        manager.store.subscribe(self.note_commit)
         if outbox:
             manager.start_task(self._follow_queue, outbox)
 

@@ -207,8 +207,8 @@ async def test_the_page_of_another_owner_is_a_page_of_no_debate(database: str) -
                     elif path != "/events":
                         assert theirs not in await send("ben", path, method, NEVER)
         await both.manager.step(theirs, wait=TIMEOUT)
-        assert await both.manager.of("ben").find_changes(0) == (
-            (await both.manager.find_changes(-1))[0],
+        assert await both.manager.of("ben").store.find_changes(0) == (
+            (await both.manager.store.find_changes(-1))[0],
             [],
         )
 

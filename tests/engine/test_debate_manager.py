@@ -17,6 +17,7 @@ from server.debate.views.verdict import build_verdict
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
+from server.engine.setups import SetupPlanner
 from server.engine.transfer import restore_debate
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
@@ -200,7 +201,7 @@ async def test_one_changed_byte_is_named_at_the_next_read(database: str) -> None
     async with open_engine(database, default="scripted") as later:
         with pytest.raises(StorageUnavailableError, match="entry 4"):
             await later.load(snapshot.id)
-        assert (await later.find())[0].stream == snapshot.id
+        assert (await later.store.find())[0].stream == snapshot.id
 
 
 async def test_what_cannot_be_debated_is_refused_before_anything_is_written(database: str) -> None:
@@ -212,7 +213,7 @@ async def test_what_cannot_be_debated_is_refused_before_anything_is_written(data
         with pytest.raises(InvalidRequestError, match="is not a model name"):
             await start_debate(running, question="Q?", models=[" "])
 
-        assert await running.find() == []
+        assert await running.store.find() == []
 
 
 async def test_an_exception_of_the_caller_is_not_wrapped_into_a_group(database: str) -> None:
@@ -284,18 +285,18 @@ async def test_a_debate_is_found_by_the_beginning_of_its_id_where_no_other_begin
 @pytest.mark.requirement("D26")
 async def test_what_was_written_since_a_position_is_found(database: str) -> None:
     async with open_engine(database) as running:
-        position, none = await running.find_changes(-1)
+        position, none = await running.store.find_changes(-1)
         assert none == []
         await restore_debate(running, build_export("abcdefghjk22", [play_record()[0]]))
-        position, ids = await running.find_changes(position)
+        position, ids = await running.store.find_changes(position)
         assert ids == ["abcdefghjk22"]
-        assert await running.find_changes(position) == (position, [])
+        assert await running.store.find_changes(position) == (position, [])
 
 
 async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:
     async with open_any_journal(database) as journal:
         at = "2026-01-01T00:00:00.000Z"
         await journal.append("later", after=0, at=at, actor=ACTOR, bodies=[{"kind": "not yet invented"}])
-        async with DebateManager(journal, ModelRegistry(), environ={}) as running:
+        async with DebateManager(journal, SetupPlanner(ModelRegistry(), environ={})) as running:
             with pytest.raises(StorageUnavailableError, match="update counterpoint-mcp"):
                 await running.load("later")

@@ -78,7 +78,7 @@ async def test_a_finished_debate_keeps_its_receipt_and_can_be_found(tmp_path: Pa
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
         restored, _ = await restore_debate(second, data)
         again = await export_debate(second, snapshot.id)
-        (listed,) = await second.find("ship")
+        (listed,) = await second.store.find("ship")
 
     assert again == data
     assert restored.debate == snapshot.debate
@@ -94,7 +94,7 @@ async def test_what_is_here_already_is_completed_or_left_alone(tmp_path: Path) -
         late = await export_debate(first, debate_id)
     heard: list[str] = []
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
-        second.subscribe(lambda snapshot: heard.append(snapshot.id))
+        second.store.subscribe(lambda snapshot: heard.append(snapshot.id))
         counts = [(await restore_debate(second, data))[1] for data in (early, late, late, early)]
         snapshot = await second.load(debate_id)
 
@@ -218,7 +218,7 @@ async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothin
         for value in others:
             with pytest.raises(InvalidRequestError, match="This is no exported debate"):
                 await restore_debate(second, value)
-        assert await second.find() == []
+        assert await second.store.find() == []
 
 
 @pytest.mark.requirement("N26")

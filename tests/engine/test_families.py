@@ -116,7 +116,9 @@ async def test_of_forks_and_siblings_the_newest_are_compared_and_the_others_are_
             f"forks, and one for {parent.id} the other forks of its parent."
         )
         found = {
-            listed.stream for name in (this.id, parent.id) for listed in await manager.find(name, limit=99)
+            listed.stream
+            for name in (this.id, parent.id)
+            for listed in await manager.store.find(name, limit=99)
         }
         assert found >= {older.id, *forks}
 

@@ -18,6 +18,7 @@ from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import Run, Runner
+from server.engine.setups import SetupPlanner
 from server.models import Model, Request
 from server.models.concurrency import WHOLE, Share
 from server.models.fakes.scripted import ScriptedModel
@@ -38,7 +39,8 @@ STEPPED = build_request(question="Ship it?", format="verdict")
 
 
 def build_manager(journal: Journal, model: Model) -> DebateManager:
-    return DebateManager(journal, ModelRegistry({"mine": model}), configured_models=["mine"], environ={})
+    planner = SetupPlanner(ModelRegistry({"mine": model}), configured_models=["mine"], environ={})
+    return DebateManager(journal, planner)
 
 
 def build_runner(
@@ -202,7 +204,9 @@ async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journ
 async def test_processes_that_run_debates_share_the_limits_of_providers(journal: Journal) -> None:
     gates, guards = (Gate(), Gate()), (Guard(), Guard())
     managers = [
-        DebateManager(journal, ModelRegistry({"mine": gate.model}, guard), configured_models=["mine"])
+        DebateManager(
+            journal, SetupPlanner(ModelRegistry({"mine": gate.model}, guard), configured_models=["mine"])
+        )
         for gate, guard in zip(gates, guards, strict=True)
     ]
     with anyio.fail_after(5):

@@ -79,7 +79,7 @@ async def test_what_was_recalled_is_recorded_with_id_head_and_date(tmp_path: Pat
         assert f"Seats were told what earlier debates concluded: {earlier.id}." in (
             build_verdict(ended.debate).cautions
         )
-        assert [listed.stream for listed in await manager.find(earlier.id)] == [ended.id]
+        assert [listed.stream for listed in await manager.store.find(earlier.id)] == [ended.id]
 
 
 @pytest.mark.parametrize(

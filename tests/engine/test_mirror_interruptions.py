@@ -40,10 +40,10 @@ async def test_after_a_kill_at_any_fact_the_same_mirror_is_held_on(tmp_path: Pat
                 if recorded > cut:
                     life.cancel()
 
-            manager.subscribe(count)
+            manager.store.subscribe(count)
             await run_debate(manager, **describe_debate(mirror=True))
     async with engine(database, planted) as manager:
-        rows = await manager.find(limit=20)
+        rows = await manager.store.find(limit=20)
         [debate_id] = [row.stream for row in rows if not row.details["mirror_of"]]
         ended = await manager.join(debate_id, run=True)
         with anyio.fail_after(10):
@@ -162,7 +162,7 @@ async def test_a_mirror_that_ran_out_of_time_before_anybody_spoke_does_not_count
 
     planted = Planted(worth={"build it": 6})
     async with engine(tmp_path / "db", planted, clock=lambda: now) as manager:
-        manager.subscribe(pass_time)
+        manager.store.subscribe(pass_time)
         ended = await run_debate(manager, **describe_debate(mirror=True, limits={"max_seconds": 100}))
 
     report = build_report(ended.debate)
@@ -228,7 +228,7 @@ async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
         with pytest.raises(ForeignRecordError), anyio.fail_after(5):
             await manager.follow(started.id, wait=5)
-        await manager.adopt(mirror_id)
+        await manager.store.adopt(mirror_id)
         with anyio.fail_after(10):
             ended = await manager.follow(started.id, wait=10)
 

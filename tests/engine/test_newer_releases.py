@@ -64,7 +64,7 @@ async def test_a_record_with_an_unknown_event_is_shown_and_exported(database: st
         assert (row["kind"], row["names"], "loud" in row) == ("applauded", ["unknown"], False)
         exported = await export_debate(manager, snapshot.id)
         assert exported["entries"][-1]["body"] == APPLAUDED
-        assert [found.stream for found in await manager.find("applause")] == [snapshot.id]
+        assert [found.stream for found in await manager.store.find("applause")] == [snapshot.id]
 
 
 async def test_it_is_not_continued_and_says_so(database: str) -> None:
@@ -75,7 +75,7 @@ async def test_it_is_not_continued_and_says_so(database: str) -> None:
         request = InterventionRequest(text="Mind the cost.")
         for refused in (
             manager.step(snapshot.id, wait=5),
-            manager.adopt(snapshot.id),
+            manager.store.adopt(snapshot.id),
             manager.submit(snapshot.id, "Proponent", "No.", actor=ACTOR),
             manager.intervene(snapshot.id, "inject", request, actor=ACTOR),
             manager.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR),
@@ -181,7 +181,7 @@ async def test_upkeep_leaves_its_heading_and_its_words(database: str) -> None:
         found = await check_database(manager)
         assert [(one.debate_id, one.text) for one in found.problems] == [(snapshot.id, NEWER)]
         assert await journal.read_summary(snapshot.id) == before
-        assert [one.stream for one in await manager.find("applause")] == [snapshot.id]
+        assert [one.stream for one in await manager.store.find("applause")] == [snapshot.id]
 
         target = await SqliteJournal.open(":memory:")
         try:

@@ -14,19 +14,19 @@ async def test_commits_texts_and_changes_are_those_of_the_owner(database: str) -
     committed, said = set[str](), set[str]()
     async with open_engine(database, default="scripted") as manager:
         ann, ben = manager.of("ann"), manager.of("ben")
-        position, _ = await manager.find_changes(-1)
-        end_commits = ben.subscribe(lambda snapshot: committed.add(snapshot.id))
+        position, _ = await manager.store.find_changes(-1)
+        end_commits = ben.store.subscribe(lambda snapshot: committed.add(snapshot.id))
         end_texts = ben.subscribe_to_text(lambda debate_id, _seat, _chunk: said.add(debate_id))
         theirs, own = (await run_debate(ann)).id, (await run_debate(ben)).id
         end_commits()
         end_texts()
         await run_debate(ben)
 
-        changed = (await ben.find_changes(position))[1]
+        changed = (await ben.store.find_changes(position))[1]
         assert theirs not in changed
         assert own in changed
-        latest, nothing = await ben.find_changes(-1)
-        assert (latest, nothing) == (await manager.find_changes(-1))
+        latest, nothing = await ben.store.find_changes(-1)
+        assert (latest, nothing) == (await manager.store.find_changes(-1))
         assert await ben.find_runs() == set()
     assert committed == said == {own}
 

@@ -7,6 +7,7 @@ import pytest
 
 from server.engine.database.store import MAX_OPENING
 from server.engine.debates import DebateManager
+from server.engine.setups import SetupPlanner
 from server.engine.turnstile import Turnstile
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
@@ -88,7 +89,7 @@ async def test_few_debates_are_opened_at_once_so_that_other_requests_find_no_que
     models = ModelRegistry({"mine": ScriptedModel()})
     async with (
         asyncio.timeout(5),
-        DebateManager(journal, models, configured_models=["mine"], environ={}) as manager,
+        DebateManager(journal, SetupPlanner(models, configured_models=["mine"], environ={})) as manager,
         asyncio.TaskGroup() as tasks,
     ):
         for _ in range(20):

@@ -62,7 +62,7 @@ async def test_what_does_not_fit_is_refused_before_anything_is_paid_or_recorded(
             await debate_on(manager)
 
         assert (ollama.shown, ollama.requests) == (["tiny"], [])
-        assert await manager.find() == []
+        assert await manager.store.find() == []
 
 
 @pytest.mark.asyncio
@@ -74,7 +74,7 @@ async def test_a_model_that_ollama_does_not_have_fails_at_the_start_until_it_is_
     async with open_tiny(tmp_path) as manager:
         with pytest.raises(InvalidRequestError, match=r"has no model tiny\. Fetch it \(ollama pull tiny\)"):
             await debate_on(manager, short)
-        assert (ollama.requests, await manager.find()) == ([], [])
+        assert (ollama.requests, await manager.store.find()) == ([], [])
 
         ollama.missing.clear()
         snapshot = await debate_on(manager, short)
@@ -87,7 +87,7 @@ async def test_a_model_of_no_known_provider_fails_at_the_start(name: str, tmp_pa
     async with open_engine(tmp_path / "debates.db", default=name) as manager:
         with pytest.raises(InvalidRequestError, match=f'No provider is known for the model "{name}"'):
             await debate_on(manager)
-        assert await manager.find() == []
+        assert await manager.store.find() == []
 
 
 @pytest.mark.asyncio

@@ -96,7 +96,7 @@ async def run_evaluation(
 async def count_recorded(database: Path) -> int:
     """The calls whose answers are recorded."""
     async with open_engine(database, default="") as manager:
-        snapshots = [await manager.load(row.stream) for row in await manager.find(limit=100)]
+        snapshots = [await manager.load(row.stream) for row in await manager.store.find(limit=100)]
     return sum(compute_spending(snapshot.debate).calls for snapshot in snapshots)
 
 

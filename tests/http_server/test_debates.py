@@ -164,5 +164,5 @@ async def test_a_call_that_its_client_gives_up_leaves_the_debate_running(tmp_pat
         tasks.start_soon(lambda: run_debate(client))
         await gate.wait_for_call()
         tasks.cancel_scope.cancel()
-        [row] = await running.manager.find(limit=1)
+        [row] = await running.manager.store.find(limit=1)
         assert running.manager.is_working(row.stream)

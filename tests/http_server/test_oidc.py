@@ -23,8 +23,8 @@ async def test_who_has_a_token_of_the_issuer_holds_debates_of_their_own(tmp_path
             running.connect(token=issuer.sign()) as client,
         ):
             assert (await run_debate(client))["status"] == "concluded"
-            assert len(await running.manager.of("alice").find(limit=5)) == 1
-            assert not await running.manager.of("bob").find(limit=5)
+            assert len(await running.manager.of("alice").store.find(limit=5)) == 1
+            assert not await running.manager.of("bob").store.find(limit=5)
             reader = {"authorization": f"Bearer {issuer.sign(scope='read')}"}
             start = {"name": "start_debate", "arguments": {"question": "?"}}
             assert (await send(running.address, headers=reader)).status_code == 200

@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 
 from server.engine.debates import DebateManager
+from server.engine.setups import SetupPlanner
 from server.mcp.subscriptions import LIST_INTERVAL, UpdateBus
 from server.models.registry import ModelRegistry
 from storage.contract.errors import StorageError
@@ -162,7 +163,7 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
     updates.subscribe(note)
     updates.legacy_subscribers["local", "debate://index"] = weakref.WeakSet([gone])  # type: ignore[list-item]  # it quacks
     async with DebateManager(
-        journal, ModelRegistry({}), configured_models=["scripted"], environ={}
+        journal, SetupPlanner(ModelRegistry({}), configured_models=["scripted"], environ={})
     ) as manager:
         manager.start_task(updates.run, manager)
         with anyio.fail_after(5):

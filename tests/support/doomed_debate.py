@@ -86,7 +86,7 @@ async def main(database: str, ledger: str, kind: str, debate_id: str) -> None:
     settings = Settings(db=database, models=("mine",), windows={"mine": 8000}, embeddings="scripted")
     async with open_manager(settings, {"mine": ScriptedModel(answer)}, environ={}) as manager:
         known = 0 if debate_id == "new" else count(await manager.load(debate_id), kind)
-        manager.subscribe(lambda snapshot: die() if count(snapshot, kind) > known else None)
+        manager.store.subscribe(lambda snapshot: die() if count(snapshot, kind) > known else None)
         if debate_id == "new":
             started = await manager.start(DebateRequest.model_validate(build_request()), actor="test")
             debate_id = started.id

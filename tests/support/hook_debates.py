@@ -12,6 +12,7 @@ import anyio
 from server.compose import open_manager
 from server.debate.commands.requests import DebaterInput
 from server.engine.debates import DebateManager, utc_now
+from server.engine.setups import SetupPlanner
 from server.hooks.address_policy import Resolver, resolve
 from server.hooks.config import load_hooks_config
 from server.hooks.runner import run_hooks
@@ -92,7 +93,9 @@ async def open_retrying_hooks(
     async with (
         open_journal(Settings(db=database), lambda: clock().timestamp()) as journal,
         DebateManager(
-            journal, ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON, clock=clock
+            journal,
+            SetupPlanner(ModelRegistry({}), configured_models=("scripted",), environ=ENVIRON),
+            clock=clock,
         ) as manager,
         run_hooks(config, manager, journal.outbox, retry_delays=retry_delays, resolver=resolver),
     ):

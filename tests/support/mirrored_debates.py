@@ -47,7 +47,7 @@ async def wait_for_mirror(manager: DebateManager, debate_id: str) -> str:
 
 
 async def find_mirrors(manager: DebateManager) -> list[str]:
-    return [row.stream for row in await manager.find(limit=20) if row.details["mirror_of"]]
+    return [row.stream for row in await manager.store.find(limit=20) if row.details["mirror_of"]]
 
 
 async def wait_for(manager: DebateManager, debate_id: str, kind: type) -> DebateSnapshot:

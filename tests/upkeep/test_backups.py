@@ -42,7 +42,7 @@ async def test_when_a_debate_has_ended_a_plain_copy_of_the_file_is_whole(tmp_pat
                 shutil.copy(database, copy)
                 with suppress(StorageUnavailableError):  # in the middle of that
                     async with open_engine(copy) as copied:
-                        if [row.stream for row in await copied.find()] == [ended.id, unfinished.id]:
+                        if [row.stream for row in await copied.store.find()] == [ended.id, unfinished.id]:
                             found = await copied.load(ended.id)
                             break
                 shutil.rmtree(copy.parent)

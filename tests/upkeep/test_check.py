@@ -201,7 +201,7 @@ def test_a_long_debate_that_goes_on_is_found_and_fits_its_entries(cli: Cli, data
             for _ in range(9):
                 snapshot = await running.step(snapshot.id, wait=5)
             assert snapshot.debate.round == len(snapshot.debate.turns) == 9
-            found = [bool(await running.find(f"word{number}")) for number in range(1, 10)]
+            found = [bool(await running.store.find(f"word{number}")) for number in range(1, 10)]
             assert found == [True] * 9
 
     anyio.run(hold_nine_rounds)

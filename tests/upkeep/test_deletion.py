@@ -50,8 +50,8 @@ async def test_what_is_left_of_a_debate_is_its_id_its_last_hash_and_the_date(tmp
             with pytest.raises(DebateDeletedError, match=f"was deleted on .*{left.head}"):
                 await read
         assert (await find_receipt(manager, ended)).problem == "The debate was deleted just now."
-        assert await manager.find() == await manager.find("sesquipedalian") == []
-        assert await manager.find_by_prefix(ended.id[:4], 10) == []
+        assert await manager.store.find() == await manager.store.find("sesquipedalian") == []
+        assert await manager.store.find_by_prefix(ended.id[:4], 10) == []
         result = await check_database(manager)
         assert (result.debate_count, result.problems) == (0, ())
     assert not [path for path in find_files(tmp_path) if b"sesquipedalian" in path.read_bytes()]
@@ -71,7 +71,7 @@ async def test_a_debate_that_was_altered_can_be_deleted(tmp_path: Path) -> None:
         assert [left.seq for left in await delete_debate(manager, ended.id, actor="test")] == [
             ended.debate.version
         ]
-        assert await manager.find() == []
+        assert await manager.store.find() == []
 
 
 async def test_forks_keep_what_they_took_over(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ async def test_the_mirror_goes_with_its_debate(tmp_path: Path) -> None:
         left = await delete_debate(manager, ended.id, actor="test")
 
         assert [one.stream for one in left] == [ended.id, ended.debate.mirror_opened.debate_id]
-        assert await manager.find() == []
+        assert await manager.store.find() == []
 
 
 async def test_a_debate_goes_on_without_a_mirror_that_was_deleted(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ async def check_database(settings: Settings) -> list[Check]:
 
     try:
         async with open_manager(settings.model_copy(update={"hooks": ""})) as manager:
-            newest = await manager.find(limit=1)
+            newest = await manager.store.find(limit=1)
             await manager.leases.acquire("doctor")  # writes
             await manager.leases.release("doctor")
             (calls, cost), _ = await manager.daily_budget.find_spending()

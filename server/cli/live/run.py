@@ -113,7 +113,7 @@ async def run_and_display(
     background: Background | None = None,
 ) -> DebateSnapshot:
     """Start a debate and show it until it ends, is paused, or waits for a turn and stdin has ended."""
-    manager.subscribe(display.on_commit)
+    manager.store.subscribe(display.on_commit)
     display.find_holdup = manager.find_holdup
     if display.has_board:  # streaming takes time for every piece
         manager.subscribe_to_text(display.on_text)

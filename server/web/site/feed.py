@@ -52,7 +52,7 @@ class ChangeFeed:
     async def run(self) -> None:
         """Never returns, and raises nothing."""
         self._loop = asyncio.get_running_loop()
-        self.manager.subscribe(lambda _snapshot: self._wake())
+        self.manager.store.subscribe(lambda _snapshot: self._wake())
         self.manager.presence.reopening_listeners.append(self._begin_again)
         while True:
             woken = self._woken
@@ -95,7 +95,7 @@ class ChangeFeed:
     async def _poll(self) -> None:
         try:
             self.manager.store.check_presence()
-            position, ids = await self.manager.find_changes(self.position)
+            position, ids = await self.manager.store.find_changes(self.position)
             runs = await self.manager.find_runs()
         except DebateError as error:
             self._note((), redact_error(str(error)))

@@ -60,7 +60,7 @@ async def perform(manager: DebateManager, debate_id: str, press: Press, actor: s
     snapshot = await manager.load(debate_id)
     require(not snapshot.debate.ended, f"The debate is over: {status_reason(snapshot.debate)}")
     if press.action in ASKING and not await manager.is_run(debate_id):
-        await manager.checks.check_models([*dict.fromkeys(find_own_models(snapshot.debate).values())])
+        await manager.planner.check_models([*dict.fromkeys(find_own_models(snapshot.debate).values())])
     if press.action == "step":
         return await step(manager, snapshot, press.round)
     request = InterventionRequest(text=press.text, to=press.to, request_id=press.request_id)

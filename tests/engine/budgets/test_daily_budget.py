@@ -157,7 +157,7 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
     clock.now -= timedelta(days=1)
     over = anyio.Event()
     async with open_engine(database, ScriptedModel(), clock=clock, recover=True, daily_calls=6) as restarted:
-        restarted.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
+        restarted.store.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
         with anyio.fail_after(5):
             await over.wait()
         assert (await restarted.load(snapshot.id)).status == "concluded"
@@ -174,7 +174,7 @@ async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str)
         await run_debate(manager)
         snapshot = await run_debate(manager)
         over = anyio.Event()
-        manager.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
+        manager.store.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
         tasks.start_soon(partial(Recovery(manager, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
         await anyio.wait_all_tasks_blocked()
         clock.tomorrow()

@@ -49,7 +49,7 @@ async def test_a_seat_that_is_asked_again_leaves_what_others_may_still_need(tmp_
     model = Struggling()
     options = OptionsInput(judges=JudgesInput(models=["mine"]), limits=LimitsInput(max_calls=12))
     async with open_engine(tmp_path / "debates.db", model) as manager:
-        manager.subscribe(model.committed)
+        manager.store.subscribe(model.committed)
         snapshot = await run_debate(manager, max_rounds=1, options=options)
 
     assert snapshot.status == "concluded"

@@ -199,7 +199,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate(
         raise ZeroDivisionError
 
     async with open_engine(database, ScriptedModel()) as manager:
-        unsubscribe = manager.subscribe(fail)
+        unsubscribe = manager.store.subscribe(fail)
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         with anyio.fail_after(5):
             await recovery.recover(debate_id, 0)
