@@ -4,10 +4,12 @@ import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.redaction import find_secret_parts, learn_secrets, redact_error
 from server.settings import InvalidSettingsError, Settings
@@ -16,6 +18,7 @@ from storage import sqlite
 from storage.addresses import is_address
 from storage.contract.errors import StorageError
 from storage.contract.journal import Journal
+from storage.sqlite.connections.database_file import is_missing
 
 if TYPE_CHECKING:
     from server.telemetry.pipeline import Telemetry
@@ -23,6 +26,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DATABASE_PATIENCE = 5.0  # seconds; with a call's `wait_seconds` below the request timeout of clients
+
+
+def require_database(settings: Settings) -> None:
+    """Raises InvalidRequestError where there is none: opening one to read from it must not make it."""
+    if is_address(settings.database):
+        return
+    with suppress(OSError):  # opening it says what is wrong
+        if is_missing(Path(settings.database)):
+            raise InvalidRequestError(
+                f"There is no database {settings.database}. The first debate makes it; --db or COUNTERPOINT_DB names "
+                "another."
+            )
 
 
 @asynccontextmanager

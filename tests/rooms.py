@@ -140,7 +140,7 @@ ROOMS: dict[str, str] = {
     ),
     "startup": (
         "debate.facts engine.database redaction settings storage storage.contract storage.postgres "
-        "storage.sqlite telemetry"
+        "storage.sqlite storage.sqlite.connections telemetry"
     ),
     "compose": (
         "debate.facts engine.database engine.debates engine.model_calls engine.receipts engine.recovery "

@@ -26,8 +26,9 @@ def run_debate(
     *,
     as_json: bool = False,
     quiet: bool = False,
+    makes_database: bool = False,
 ) -> None:
-    """Run a debate and print it; exits with 1 if it is not concluded."""
+    """Run a debate and print it; exits with 1 if it is not concluded. `makes_database`: where there is none."""
     from server.cli.live import display as live  # noqa: PLC0415  (imports rich, which other commands need not)
     from server.cli.live import result, run  # noqa: PLC0415
 
@@ -38,7 +39,7 @@ def run_debate(
     with session.sigterm_as_interrupt() as handled:
         try:
             operation = partial(run.run_and_display, starter, display, background=background)
-            snapshot = session.run_with_manager(settings, operation, chaos)
+            snapshot = session.run_with_manager(settings, operation, chaos, makes_database=makes_database)
         except KeyboardInterrupt:
             hint = CONTINUE_HINT.format(display.snapshot.id) if display.snapshot else ""
             click.echo(f"\nStopped.{hint}", err=True)

@@ -44,16 +44,20 @@ def run_with_manager(
     chaos: Chaos | None = None,
     *,
     of_all: bool = False,
+    makes_database: bool = False,
 ) -> T:
     """Run an operation with a manager that is open only for it, and raise what it raises.
 
     It sees the debates of the owner in the settings. `of_all`: those of all owners, for the upkeep of a database.
+    `makes_database`: where there is none; otherwise that is an InvalidRequestError.
     """
     # It imports the database and the models, which `--help` does not need.
     from server.compose import open_manager  # noqa: PLC0415
-    from server.startup import log_to_stderr  # noqa: PLC0415
+    from server.startup import log_to_stderr, require_database  # noqa: PLC0415
 
     log_to_stderr(settings)
+    if not makes_database:
+        require_database(settings)
 
     async def open_and_run() -> T:
         async with open_manager(settings, chaos=chaos) as manager:

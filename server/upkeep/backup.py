@@ -12,7 +12,7 @@ def back_up(database: str, target: Path, *, overwrite: bool = False) -> None:
     """Copy the database into a file that only this user may read; servers may use it meanwhile.
 
     Raises:
-        InvalidRequestError: there is no database, or the target exists and is not to be overwritten.
+        InvalidRequestError: the target exists and is not to be overwritten.
         StorageUnavailableError: the database cannot be read, or the target cannot be written.
     """
     if is_address(database):
@@ -20,8 +20,6 @@ def back_up(database: str, target: Path, *, overwrite: bool = False) -> None:
             f"{find_name(database)} is backed up with PostgreSQL's own programs: pg_dump."
         )
     source = Path(database)
-    if not source.is_file():
-        raise InvalidRequestError(f"There is no database {database} to back up.")
     if target.exists():
         if target.samefile(source):
             raise InvalidRequestError(f"{target} is the database itself. Name another file.")

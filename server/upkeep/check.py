@@ -6,9 +6,7 @@ again. Entries never are.
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from server.debate.facts.errors import InvalidRequestError
 from server.engine.database.errors import (
     DebateNotFoundError,
     StorageUnavailableError,
@@ -17,7 +15,6 @@ from server.engine.database.errors import (
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
-from storage.addresses import is_address
 from storage.contract import LOCAL_OWNER
 from storage.contract.errors import StorageError
 from storage.contract.journal import Journal
@@ -41,12 +38,6 @@ class Problem:
 class CheckResult:
     debate_count: int
     problems: tuple[Problem, ...]
-
-
-def require_database(database: str) -> None:
-    """Raises InvalidRequestError if there is no such file: opening one to check it must not make it."""
-    if not is_address(database) and not Path(database).is_file():
-        raise InvalidRequestError(f"There is no database {database}.")
 
 
 async def check_database(manager: DebateManager, *, rebuild: bool = True) -> CheckResult:

@@ -10,6 +10,7 @@ from tests.support.servers import Cli
 pytestmark = pytest.mark.requirement("D22")
 
 
+@pytest.mark.usefixtures("new_database")
 def test_what_is_kept_is_shown_and_dropped(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_EMBEDDINGS", "scripted")
     nothing = {"kept": [], "max_bytes": 200_000_000}

@@ -172,6 +172,7 @@ def test_debates_are_listed_newest_first_and_found_by_their_words(cli: Cli, fini
 
 
 @pytest.mark.requirement("M3")
+@pytest.mark.usefixtures("new_database")
 def test_an_empty_list_says_how_to_begin(cli: Cli) -> None:
     result = cli("list")
 

@@ -87,6 +87,7 @@ def test_what_is_known_of_each_judge_is_shown(cli: Cli, judgments: Path) -> None
     assert lines[-1].startswith("Beliefs are corrected by what 40 settled items show")
 
 
+@pytest.mark.usefixtures("new_database")
 def test_an_empty_ledger_says_how_to_fill_it(cli: Cli) -> None:
     shown = cli("ledger", "show")
     assert (shown.exit_code, shown.stdout) == (0, "")
@@ -94,6 +95,7 @@ def test_an_empty_ledger_says_how_to_fill_it(cli: Cli) -> None:
     assert read_json(cli, "show")["judges"] == []
 
 
+@pytest.mark.usefixtures("new_database")
 def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
     cli: Cli, judgments: Path
 ) -> None:
@@ -115,6 +117,7 @@ def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
     assert learnt["pooled"]["brier"] < equal["pooled"]["brier"]
 
 
+@pytest.mark.usefixtures("new_database")
 def test_an_evaluation_is_printed_with_a_calibration_plot(cli: Cli, judgments: Path, tmp_path: Path) -> None:
     text = cli("ledger", "evaluate", str(judgments)).stdout
     assert "40 items, 3 judges." in text
@@ -127,6 +130,7 @@ def test_an_evaluation_is_printed_with_a_calibration_plot(cli: Cli, judgments: P
     assert (pooled["items"], pooled["brier"], pooled["accuracy"]) == (0, None, None)
 
 
+@pytest.mark.usefixtures("new_database")
 def test_files_that_are_not_right_are_refused_with_the_line(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "bad.csv"
     file.write_bytes(HEADING.encode() + b"\n1,m,1,\xff,,a,\n")

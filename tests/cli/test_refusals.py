@@ -87,6 +87,7 @@ OTHER_ERRORS = [
     ("command", "expected"),
     [*((f"debate Tabs? {options}", expected) for options, expected in IMPOSSIBLE_DEBATES), *OTHER_ERRORS],
 )
+@pytest.mark.usefixtures("new_database")
 def test_an_error_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, expected: str) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
 

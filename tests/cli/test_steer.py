@@ -151,6 +151,7 @@ def test_errors_name_commands_and_not_tools(cli: Cli) -> None:
     )
 
 
+@pytest.mark.usefixtures("new_database")
 def test_the_latest_debate_is_shown_without_an_id(cli: Cli) -> None:
     nothing = cli("show")
     for question in ("First?", "Second?"):

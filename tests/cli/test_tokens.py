@@ -59,6 +59,7 @@ def test_an_owner_without_a_name_is_refused(cli: Any, owner: str) -> None:
     assert "cannot be an owner" in refused.output
 
 
+@pytest.mark.usefixtures("new_database")
 def test_no_tokens_are_told_how_to_make_one(cli: Any) -> None:
     assert "counterpoint token new OWNER" in cli("token", "list").output
 

@@ -110,6 +110,7 @@ def test_a_signal_ends_it_within_a_second_with_streams_open(cli: Cli, view: View
 
 
 @pytest.mark.parametrize("arguments", [["zzzz"], ["abc"], ["%2e%2e"], ["--port", "99999"], ["--port", "x"]])
+@pytest.mark.usefixtures("new_database")
 def test_what_cannot_be_shown_is_refused_before_anything_is_served(cli: Cli, arguments: list[str]) -> None:
     refused = cli("view", "--no-open", *arguments)
     assert refused.exit_code in (1, 2)
@@ -126,6 +127,7 @@ def test_a_beginning_of_several_ids_lists_them(cli: Cli, database: str) -> None:
     assert (refused.exit_code, "abcdef0, abcdef1" in refused.stderr) == (1, True)
 
 
+@pytest.mark.usefixtures("new_database")
 def test_a_port_is_taken_as_given_and_one_that_is_in_use_is_refused(cli: Cli, view: View) -> None:
     port = view("--no-open").port
     refused = cli("view", "--no-open", "--port", str(port))
@@ -150,6 +152,7 @@ def test_the_browser_of_the_environment_is_opened_unless_that_is_unwanted(
     assert closed.end(signal.SIGINT)[1].split() == ["Stopped."]
 
 
+@pytest.mark.usefixtures("new_database")
 def test_a_browser_that_does_not_return_does_not_keep_it_from_ending(view: View, tmp_path: Path) -> None:
     opened, closed = tmp_path / "opened", tmp_path / "closed"
     for pipe in (opened, closed):

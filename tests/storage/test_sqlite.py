@@ -223,12 +223,12 @@ class TestRefusing:
         assert path.read_text() == "Dear Sir or Madam, " * 100
 
     async def test_a_directory_is_no_database(self, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match="cannot be opened: it is not a file"):
+        with pytest.raises(StorageError, match=r"cannot be opened, name another .*: it is not a file"):
             await SqliteJournal.open(tmp_path)
 
     async def test_a_directory_that_cannot_be_made_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(StorageError, match=r"file/a\.db cannot be opened: File exists"):
+        with pytest.raises(StorageError, match=r"file/a\.db cannot be opened, name another .*: File exists"):
             await SqliteJournal.open(tmp_path / "file" / "a.db")
 
     async def test_a_read_only_database_can_be_read_and_says_that_it_is(self, tmp_path: Path) -> None:

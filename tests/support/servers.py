@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from click.testing import CliRunner, Result
 from mcp import Client
@@ -36,6 +37,18 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if getattr(request, "param", "sqlite") == "postgresql":
         return str(request.getfixturevalue("postgres_database"))
     return str(tmp_path / "debates.db")
+
+
+@pytest.fixture
+def new_database(database: str) -> str:
+    """It is there, and holds nothing."""
+
+    async def make() -> None:
+        async with open_manager(Settings(db=database), environ={}):
+            pass
+
+    anyio.run(make)
+    return database
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ async def test_a_backup_under_a_server_that_writes_is_whole_and_private(tmp_path
 
 async def test_a_backup_that_cannot_be_made_leaves_everything_as_it_was(tmp_path: Path) -> None:
     database, taken = tmp_path / "debates.db", tmp_path / "taken.db"
-    with pytest.raises(InvalidRequestError, match=r"There is no database .*debates\.db"):
+    with pytest.raises(StorageUnavailableError, match=r"debates\.db cannot be opened, name another"):
         back_up(str(database), tmp_path / "new.db")
     async with open_journal(database) as journal:
         await append_entries(journal, "s", 0, {})

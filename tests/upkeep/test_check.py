@@ -165,16 +165,6 @@ def test_a_damaged_file_is_found(cli: Cli, database: str, debates: list[str]) ->
     assert any(part in result.output for part in ("the database: ", "is damaged, restore it", *debates))
 
 
-def test_what_is_no_database_is_refused_and_none_is_made(cli: Cli, tmp_path: Path) -> None:
-    missing, letter = tmp_path / "missing.db", tmp_path / "letter.txt"
-    letter.write_text("Dear Sir or Madam, " * 100)
-    for path, text in ((missing, "There is no database"), (letter, "is not an SQLite database")):
-        result = cli("db", "check", str(path))
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert text in result.stderr
-    assert not missing.exists()
-
-
 def test_a_check_under_a_server_that_writes_finds_nothing_wrong(database: str) -> None:
     from server.upkeep.check import check_database  # noqa: PLC0415
 

@@ -243,7 +243,14 @@ def debate(
         starter = partial(start_debate, build_debate_request(question, given))
     else:
         raise click.UsageError("Give a QUESTION, or --continue ID.")
-    runs.run_debate(ctx.obj, starter, chaos, as_json=given["as_json"], quiet=given["quiet"])
+    runs.run_debate(
+        ctx.obj,
+        starter,
+        chaos,
+        as_json=given["as_json"],
+        quiet=given["quiet"],
+        makes_database=not continue_id,
+    )
 
 
 async def start_debate(request: DebateRequest, manager: DebateManager) -> DebateSnapshot:

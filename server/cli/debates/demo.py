@@ -68,7 +68,7 @@ def demo(settings: Settings, question: str, *, only_live: bool) -> None:
         weights.install(None, partial(click.echo, err=True))
     options = OptionsInput(framing=False)  # the question is a motion
     request = DebateRequest(question=question, models=["local"], max_rounds=2, run=True, options=options)
-    runs.run_debate(settings, partial(start_debate, request))
+    runs.run_debate(settings, partial(start_debate, request), makes_database=True)
 
 
 def read_recording() -> Recording:

@@ -91,7 +91,7 @@ def evaluate(settings: Settings, /, file: BinaryIO, **given: Any) -> None:
 
     with session.sigterm_as_interrupt() as handled:
         try:
-            work = session.run_with_manager(settings, run)
+            work = session.run_with_manager(settings, run, makes_database=True)
         except KeyboardInterrupt:
             click.echo(f"\nStopped. {GO_ON}", err=True)
             sys.exit(128 + (handled or [signal.SIGINT])[0])

@@ -82,7 +82,7 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
     """
     data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
     snapshot, added = session.run_with_manager(
-        settings, lambda manager: transfer.restore_debate(manager, data)
+        settings, lambda manager: transfer.restore_debate(manager, data), makes_database=True
     )
     new = f"{added} of them new" if added else "all of them stored already"
     click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")

@@ -52,7 +52,9 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
     """
     judgments, rows = read_file(file)
     found = session.run_with_manager(
-        settings, lambda manager: stored.import_judgments(manager.store.journal, judgments, settings.owner)
+        settings,
+        lambda manager: stored.import_judgments(manager.store.journal, judgments, settings.owner),
+        makes_database=True,
     )
     if as_json:
         click.echo(session.format_json({"rows": rows, "added": found.added, "changed": found.changed}))

@@ -13,9 +13,9 @@ from server.cli import session
 from server.debate.facts.text import clean_line, format_count
 from server.engine.debates import DebateManager
 from server.settings import Settings
-from server.startup import open_journal, upgrade_database
+from server.startup import open_journal, require_database, upgrade_database
 from server.upkeep.backup import back_up
-from server.upkeep.check import Problem, check_database, require_database
+from server.upkeep.check import Problem, check_database
 from server.upkeep.copy import CopyResult, copy_debates
 from server.upkeep.prune import prune_debates
 from storage.addresses import find_name
@@ -32,6 +32,7 @@ def backup(settings: Settings, file: Path, overwrite: bool) -> None:
 
     Example: counterpoint backup debates-2026-11.db
     """
+    require_database(settings)
     back_up(settings.database, file, overwrite=overwrite)
     click.echo(f"{settings.database} was copied to {file} ({file.stat().st_size:,} bytes).")
 
@@ -58,7 +59,6 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
     Example: counterpoint db check backup.db
     """
     chosen = settings.model_copy(update={"db": database or settings.database, "hooks": ""})
-    require_database(chosen.database)
     result = session.run_with_manager(
         chosen, lambda manager: check_database(manager, rebuild=not no_rebuild), of_all=True
     )
@@ -93,7 +93,6 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
     settings_of_target = settings.model_copy(update={"db": target})
     if settings_of_source.database == settings_of_target.database:
         raise click.UsageError("FROM and TO are the same database.")
-    require_database(settings_of_source.database)
 
     async def copy_all(manager: DebateManager) -> CopyResult:
         async with open_journal(settings_of_target) as journal:
@@ -134,7 +133,6 @@ def prune(settings: Settings, days: int, owner: str | None, dry_run: bool, as_js
 
     Example: counterpoint db prune --older-than 90 --dry-run
     """
-    require_database(settings.database)
     chosen = settings.model_copy(update={"hooks": ""})
     result = session.run_with_manager(
         chosen,
@@ -160,6 +158,7 @@ def upgrade(settings: Settings) -> None:
 
     Example: counterpoint db upgrade
     """
+    require_database(settings)
     applied = anyio.run(upgrade_database, settings)
     name = find_name(settings.database)
     click.echo(f"{name}: applied {', '.join(applied)}." if applied else f"{name}: nothing to change.")

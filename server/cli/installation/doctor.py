@@ -217,7 +217,7 @@ async def check_http(settings: Settings) -> Check:
 
     try:
         oidc = OidcTokens.find(settings)
-        async with tokens.open_tokens(settings) as store:
+        async with tokens.open_tokens(settings, makes_database=True) as store:
             stored = await store.read_tokens()
     except DebateError as error:
         return Check("http", False, clean_line(str(error)), needed=False)

@@ -23,28 +23,32 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def open_tokens(settings: Settings) -> AsyncIterator[TokenStore]:
-    """Where the tokens are. Raises StorageUnavailableError, InvalidSettingsError."""
+async def open_tokens(settings: Settings, *, makes_database: bool) -> AsyncIterator[TokenStore]:
+    """Where the tokens are. Raises StorageUnavailableError, InvalidSettingsError, InvalidRequestError."""
     from server.access.tokens import TokenFile  # noqa: PLC0415  (imports the SDK of MCP)
     from server.engine.database.errors import translate_storage_errors  # noqa: PLC0415  (likewise slow)
-    from server.startup import open_journal  # noqa: PLC0415
+    from server.startup import open_journal, require_database  # noqa: PLC0415
 
     with translate_storage_errors():
         if settings.tokens:
             yield TokenFile(settings.tokens)
             return
+        if not makes_database:
+            require_database(settings)
         async with open_journal(settings) as journal:
             yield journal
 
 
-def run_with_tokens(settings: Settings, operation: Callable[[TokenStore], Awaitable[T]]) -> T:
+def run_with_tokens(
+    settings: Settings, operation: Callable[[TokenStore], Awaitable[T]], *, makes_database: bool = False
+) -> T:
     """Run an operation where the tokens are, and raise what it raises."""
     from server.startup import log_to_stderr  # noqa: PLC0415  (as above)
 
     log_to_stderr(settings)
 
     async def open_and_run() -> T:
-        async with open_tokens(settings) as store:
+        async with open_tokens(settings, makes_database=makes_database) as store:
             return await operation(store)
 
     return anyio.run(open_and_run)
@@ -82,7 +86,7 @@ def new_token(settings: Settings, owner: str, scopes: tuple[str, ...], days: int
         made, stored = make_token(owner, tuple(dict.fromkeys(scopes or (DEBATE,))), days)
     except ValueError as error:
         raise click.UsageError(f"{clean_line(owner)[:60]!r} cannot be an owner: {error}.") from None
-    run_with_tokens(settings, lambda store: store.add_token(stored))
+    run_with_tokens(settings, lambda store: store.add_token(stored), makes_database=True)
     what = f"{stored.digest[:SHOWN_DIGITS]}: {stored.owner} may {', '.join(stored.scopes)}"
     click.echo(f"Token {what}, {describe_state(stored, time.time())}. It is shown once:", err=True)
     click.echo(made)

@@ -15,6 +15,7 @@ import aiosqlite
 import anyio
 
 from storage.contract.errors import OutageError, StorageError, StorageLostError
+from storage.sqlite.connections.database_file import NAME_ANOTHER
 
 MIN_SQLITE_VERSION = (3, 37, 0)
 """The first version with STRICT tables."""
@@ -59,6 +60,10 @@ class ConstraintError(StorageError):
 
 
 ERRORS: dict[int, tuple[type[StorageError], str]] = {
+    sqlite3.SQLITE_READONLY_DIRECTORY: (
+        ReadOnlyError,
+        "is in a directory that cannot be written, and its log has to be beside it: copy it into another directory",
+    ),
     sqlite3.SQLITE_BUSY: (LockedError, "is locked by another program"),
     sqlite3.SQLITE_LOCKED: (LockedError, "is locked by another program"),
     sqlite3.SQLITE_CONSTRAINT: (ConstraintError, "cannot be used"),
@@ -69,8 +74,8 @@ ERRORS: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_PERM: (StorageError, "may not be written by this user"),
     sqlite3.SQLITE_FULL: (StorageError, "does not fit on the disk, which is full"),
     sqlite3.SQLITE_IOERR: (StorageError, "cannot be read or written, the disk reports an error"),
-    sqlite3.SQLITE_CANTOPEN: (StorageError, "cannot be opened"),
-    sqlite3.SQLITE_NOTADB: (DamagedError, "is not an SQLite database"),
+    sqlite3.SQLITE_CANTOPEN: (StorageError, f"cannot be opened, {NAME_ANOTHER}"),
+    sqlite3.SQLITE_NOTADB: (DamagedError, f"is not an SQLite database, {NAME_ANOTHER}"),
     sqlite3.SQLITE_CORRUPT: (DamagedError, "is damaged, restore it from a backup"),
 }
 
@@ -81,13 +86,16 @@ def translate_errors(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"the database {name} cannot be opened: {error.strerror}") from error
+        raise StorageError(
+            f"the database {name} cannot be opened, {NAME_ANOTHER}: {error.strerror}"
+        ) from error
     except (sqlite3.Error, UnicodeDecodeError) as error:
         damaged_text = sqlite3.SQLITE_CORRUPT if isinstance(error, UnicodeDecodeError) else 0
-        code = getattr(error, "sqlite_errorcode", damaged_text) & 0xFF  # the upper bits are details
+        detailed = getattr(error, "sqlite_errorcode", damaged_text)
+        code = detailed & 0xFF
         if code == sqlite3.SQLITE_IOERR and is_disk_full(name):
             code = sqlite3.SQLITE_FULL
-        kind, text = ERRORS.get(code, (StorageError, "cannot be used"))
+        kind, text = ERRORS.get(detailed) or ERRORS.get(code, (StorageError, "cannot be used"))
         raise kind(f"the database {name} {text} ({error})") from error
 
 
@@ -126,10 +134,14 @@ class Patience:
 
 
 class Outage:
-    """Logs once that a database cannot be used, and once that it can again, for all connections to it."""
+    """Logs once that a database cannot be used, and once that it can again, for all connections to it.
+
+    Nothing before `is_open`: whoever opens it gets the error.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.is_open = False
         self._noticed_by: object = None  # the connection that noticed it, and whose success ends it
         self._last: tuple[str, float] = ("", 0.0)  # what was logged, and when
 
@@ -138,7 +150,7 @@ class Outage:
             return
         self._noticed_by = by
         text, now = str(error), anyio.current_time()
-        if text != self._last[0] or now - self._last[1] > REPEATED_WARNING_SECONDS:
+        if self.is_open and (text != self._last[0] or now - self._last[1] > REPEATED_WARNING_SECONDS):
             self._last = (text, now)
             logger.warning("%s", text)
 
@@ -192,8 +204,12 @@ class Connection:
         """
         address = f"file:{quote(path)}?immutable=1" if immutable else path
         with translate_errors(path):
+            # Not by the driver's thread, which would outlive a failure and have nobody to tell of it.
             # No isolation level: only `transaction` begins transactions.
-            db = await aiosqlite.connect(address, timeout=0, isolation_level=None, uri=immutable)
+            opened = sqlite3.connect(
+                address, timeout=0, isolation_level=None, uri=immutable, check_same_thread=False
+            )
+            db = await aiosqlite.Connection(lambda: opened, iter_chunk_size=64)
         # Damaged text is shown as far as it can be. What is hashed is read as bytes.
         db.text_factory = lambda text: text.decode(errors="replace")
         self = cls(db, path, check_file, outage, lock_timeout=lock_timeout)

@@ -59,13 +59,16 @@ class Database:
         """
         self = cls(path, prepare, lock_timeout)
         await self._connect()
+        self._outage.is_open = True
         return self
 
     async def _connect(self) -> None:
         path = Path(self.path)
         is_file = self.path != IN_MEMORY
-        self.is_read_only = is_file and is_on_read_only_media(path)
-        if self.is_read_only and has_log(path):
+        with translate_errors(self.path):
+            self.is_read_only = is_file and is_on_read_only_media(path)
+            is_behind = self.is_read_only and has_log(path)
+        if is_behind:
             raise StorageError(
                 f"the database {path} cannot be written here, and its newest entries are in {path}-wal: copy "
                 "both into a directory that can be written"
@@ -191,8 +194,8 @@ def copy_database(source: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def open_source(path: Path) -> sqlite3.Connection:
-    mode = "immutable=1" if is_on_read_only_media(path) else "mode=rw"
     with translate_errors(str(path)):
+        mode = "immutable=1" if is_on_read_only_media(path) else "mode=rw"
         source = sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True)
         source.execute("select count(*) from sqlite_schema")  # opens it
     return source

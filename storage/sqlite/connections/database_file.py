@@ -12,6 +12,9 @@ from storage.contract.errors import StorageError, StorageLostError
 LOG_SUFFIX = "-wal"
 INDEX_SUFFIX = "-shm"
 
+NAME_ANOTHER = "name another (COUNTERPOINT_DB, --db)"
+"""In the text of an error: what to do where nothing else helps."""
+
 FileIdentity = tuple[int, int]
 """Device and inode."""
 
@@ -26,15 +29,23 @@ def ensure_file_exists(path: Path) -> None:
         if not path.exists():
             path.touch(mode=0o600)
     except OSError as error:
-        raise StorageError(f"the database {path} cannot be opened: {error.strerror}") from error
+        raise StorageError(
+            f"the database {path} cannot be opened, {NAME_ANOTHER}: {error.strerror}"
+        ) from error
     # Never open the file here: closing it again would drop SQLite's locks on it.
     if not path.is_file():
-        raise StorageError(f"the database {path} cannot be opened: it is not a file")
+        raise StorageError(f"the database {path} cannot be opened, {NAME_ANOTHER}: it is not a file")
 
 
 def is_on_read_only_media(path: Path) -> bool:
     """Whether neither the file nor its directory can be written, so that SQLite cannot keep its log beside it."""
     return path.is_file() and not (os.access(path, os.W_OK) or os.access(path.parent, os.W_OK))
+
+
+def is_missing(path: Path) -> bool:
+    """Whether nothing is stored there: no file, or an empty one without a log. Raises OSError."""
+    found = find_status(str(path))
+    return found is None or (found.st_size == 0 and not has_log(path))
 
 
 def has_log(path: Path) -> bool:
