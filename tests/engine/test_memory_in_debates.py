@@ -283,6 +283,32 @@ async def test_a_debate_that_goes_while_another_recalls_it_is_told_of(tmp_path: 
         assert causes == {deleted.id: "deleted", retracted.id: "retracted", kept.id: ""}
 
 
+@pytest.mark.parametrize("cause", ["deleted", "retracted"])
+async def test_no_debate_that_is_opened_meanwhile_goes_untold(database: str, cause: str) -> None:
+    async with open_engine(database, ScriptedModel()) as manager:
+        earlier = await run_debate(manager, question=BILLING)
+        opened = [await start_debate(manager, question=RELATED, options={"memory": 1}) for _ in range(5)]
+
+        taken_back = anyio.Event()
+
+        async def take_back() -> None:
+            if cause == "deleted":
+                await delete_debate(manager, earlier.id, actor="test")
+            else:
+                tags = InterventionRequest(text="retracted")
+                await manager.intervene(earlier.id, "tag", tags, actor="test")
+            taken_back.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(take_back)
+            while not taken_back.is_set():
+                opened.append(await start_debate(manager, question=RELATED, options={"memory": 1}))
+
+        seen = [await manager.load(one.id) for one in opened]
+        told = [row["withdrawn"] for one in seen for row in build_state(one)["recalled"]]
+        assert {*told} == {cause}
+
+
 async def test_a_debate_that_is_gone_is_told_of_once(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         earlier = await run_debate(manager, question=BILLING)

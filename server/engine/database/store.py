@@ -324,7 +324,8 @@ class DebateStore:
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
-        if any(isinstance(event, Tagged) and is_retracted(event.tags) for event in events):
+        retracts = any(isinstance(event, Tagged) and is_retracted(event.tags) for event in events)
+        if retracts:  # before, so that nobody goes untold where this process dies
             await withdraw(self, reached.id, "retracted")
         unsaved = [Recorded(0, at, actor, "", event) for event in events]
         days = add_spending(reached.days, unsaved, reached.debate)
@@ -346,7 +347,10 @@ class DebateStore:
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)
         )
-        return self.publish(replace(reached, entries=(*history, *saved), days=days))
+        appended = self.publish(replace(reached, entries=(*history, *saved), days=days))
+        if retracts:  # and those that were opened meanwhile
+            await withdraw(self, reached.id, "retracted")
+        return appended
 
     async def restore(
         self, debate_id: str, entries: Sequence[Entry], debate: Debate
