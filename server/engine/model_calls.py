@@ -25,7 +25,8 @@ from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import AWAITED, CLIENT, Debater
-from server.debate.prompts.render import Prompt, render
+from server.debate.prompts.prompt import Prompt
+from server.debate.prompts.render import render
 from server.debate.records.answers import check_answer
 from server.debate.replies.extract import build_failure
 from server.debate.replies.interpret import interpret

@@ -14,7 +14,7 @@ import anyio
 
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
-from server.debate.prompts.render import Message, Prompt, PromptSummary
+from server.debate.prompts.prompt import Message, Prompt, PromptSummary
 from server.debate.prompts.tool_schemas import Function, FunctionCall
 from server.debate.replies.extract import Reply
 

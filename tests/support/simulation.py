@@ -20,7 +20,8 @@ from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event, PhaseEntered, Recorded, Resumed
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import Debater
-from server.debate.prompts.render import Prompt, render
+from server.debate.prompts.prompt import Prompt
+from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.replies.interpret import interpret
 from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen

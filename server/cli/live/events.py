@@ -52,11 +52,7 @@ from server.debate.views.names import name_event, show_turn
 from server.debate.views.progress import estimate_line
 from server.debate.views.rounds import describe_reading
 from server.debate.views.state import framing_line, is_reason_given, known_debaters
-from server.debate.views.warnings import (
-    describe_lost_functions,
-    describe_lost_predicate,
-    find_setup_warnings,
-)
+from server.debate.views.warnings import describe_lost_functions, describe_lost_predicate, find_setup_warnings
 from server.debate.votes.teams import describe_team
 from server.debate.votes.wording import describe_agreed
 from server.engine.database.snapshots import DebateSnapshot

@@ -24,7 +24,7 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.prompts.render import find_handoff_mode
+from server.debate.prompts.tail import find_handoff_mode
 from server.debate.replies.ballots import parse_ballot
 from server.debate.replies.claims import parse_extraction
 from server.debate.replies.digests import parse_digest

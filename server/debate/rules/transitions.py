@@ -56,11 +56,7 @@ from server.debate.facts.setup.seats import MODERATOR
 from server.debate.rules import escalation, framing, pauses
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
 from server.debate.rules.answers import apply_slot_event, check_name
-from server.debate.rules.schedule import (
-    find_plan_problem,
-    is_exhausted,
-    open_slots,
-)
+from server.debate.rules.schedule import find_plan_problem, is_exhausted, open_slots
 from server.debate.rules.speaking_order import find_handoff_problem
 from server.debate.state.debate import Debate, replace
 from server.debate.state.seats import phase_seats, seat_models

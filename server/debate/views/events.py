@@ -6,15 +6,7 @@ from typing import Any, get_args
 
 from server.debate.commands.interventions.actions import ACTIONS
 from server.debate.facts.answers import MESSAGE_SLOT, Observed
-from server.debate.facts.events import (
-    Balloted,
-    Ended,
-    Event,
-    Paused,
-    PhaseEntered,
-    Recorded,
-    Resumed,
-)
+from server.debate.facts.events import Balloted, Ended, Event, Paused, PhaseEntered, Recorded, Resumed
 from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
 from server.debate.state.debate import Debate
 from server.debate.state.seats import current_model, seat_models

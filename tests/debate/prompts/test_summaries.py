@@ -2,7 +2,8 @@
 
 import pytest
 
-from server.debate.prompts.render import PromptSummary, render
+from server.debate.prompts.prompt import PromptSummary
+from server.debate.prompts.render import render
 from server.debate.rules.calls import Call
 from tests.support.simulation import build_debaters, build_setup, default_script, simulate
 

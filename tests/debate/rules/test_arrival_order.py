@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.prompts.render import Prompt
+from server.debate.prompts.prompt import Prompt
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript, render_verdict
