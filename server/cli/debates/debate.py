@@ -1,31 +1,29 @@
 """`counterpoint debate` and `fork`: a debate that runs in the terminal."""
 
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import chain, cycle
-from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import click
 from click.core import ParameterSource
-from pydantic import BaseModel, ValidationError
 
 from server.cli import runs, session
 from server.cli.completion import complete_id
-from server.debate.commands.interventions.request import InterventionRequest
-from server.debate.commands.requests import (
-    ChangesInput,
-    DebateRequest,
-    LimitsInput,
-    OptionsInput,
+from server.cli.debates.options import (
+    CANDIDATE_OPTIONS,
+    DEBATE_OPTIONS,
+    OUTPUT_OPTIONS,
+    SEAT_OPTIONS,
+    build_debate_request,
+    build_fork_changes,
+    debaters_option,
+    parse_chaos,
 )
-from server.debate.commands.setup.formats import FORMATS, PHASES
-from server.debate.facts.earlier import MOST_RECALLED
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.setup.limits import BREAKPOINT_FORMS, Limits
-from server.debate.facts.setup.options import ChallengeMode, ClaimMode, EffortLevel, HandoffMode, OnWindow
-from server.debate.facts.setup.phases import Order
+from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.commands.requests import DebateRequest
+from server.debate.commands.setup.formats import FORMATS
+from server.debate.facts.setup.limits import Limits
 from server.debate.facts.text import clean_line
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
@@ -34,7 +32,6 @@ from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
 from server.models.fakes.chaos import EXAMPLE_SPEC, Chaos
 from server.models.registry import NoModelError
-from server.research.documents import read_document
 from server.settings import Settings
 
 EXAMPLES = """\b
@@ -49,155 +46,6 @@ OPTIONS_WHEN_CONTINUING = {
     *("--" + name.replace("_", "-") for name in Limits.model_fields),
 }
 """Those about the run and its output, and the limits and models that can be changed while a debate runs."""
-
-TEAM_OPTIONS = {
-    "candidates": "candidates",
-    "size": "team_size",
-    "topic": "topic",
-    "diversity": "diversity",
-}
-"""Those of options.team and changes.team, by their names there."""
-
-Decorator = Callable[[Any], Any]
-InputModel = TypeVar("InputModel", bound=BaseModel)
-
-TIMEOUT = click.IntRange(1, 3600)
-MEMORY = click.Choice(["off", "own", *map(str, range(1, MOST_RECALLED + 1))])
-
-
-class TextFile(click.Path):
-    """Gives {"title": the file's name, "text": what it contains}."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(str(super().convert(value, param, ctx)))
-        try:
-            return {"title": path.name, "text": path.read_text(encoding="utf-8")}
-        except (OSError, UnicodeDecodeError):
-            self.fail(f"{path}: not a readable text file in UTF-8.", param, ctx)
-
-
-class DocumentFile(click.Path):
-    """Gives {"title": the file's name, "text": its text}, of a PDF or a web page, too."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(str(super().convert(value, param, ctx)))
-        try:
-            return {"title": path.name, "text": read_document(path)}
-        except (OSError, InvalidRequestError) as error:
-            self.fail(str(error), param, ctx)
-
-
-TEXT_FILE = TextFile(exists=True, dir_okay=False)
-DOCUMENT_FILE = DocumentFile(exists=True, dir_okay=False)
-
-
-def combine_options(*options: Decorator) -> Decorator:
-    """One decorator that adds several options; the help shows them in this order."""
-    return lambda command: reduce(lambda decorated, add: add(decorated), reversed(options), command)
-
-
-PAUSE_HELP = f"Pause before it goes on. Repeatable: {BREAKPOINT_FORMS}."
-
-SEAT_OPTIONS = combine_options(
-    click.option("--model", "models", multiple=True, help="Given to the debaters in turn. Repeatable."),
-    click.option("--judge-model", "judge_models", multiple=True, help="Repeatable: each is one judge."),
-    click.option("--judges", type=click.IntRange(1, 9), help="How many judges."),
-    click.option(
-        "--document",
-        multiple=True,
-        type=DOCUMENT_FILE,
-        help="A text, PDF or HTML file that all seats read. Repeatable.",
-    ),
-    click.option("--instructions", help="For every seat without its own prompt."),
-    click.option("--pause-when", "pause_when", multiple=True, metavar="WHEN", help=PAUSE_HELP),
-    click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeats the random choices of orders."),
-)
-"""Options of `debate` and `fork`."""
-
-CANDIDATE_HELP = "Models to choose debaters and judges from, by the ledger. Repeatable."
-
-DIVERSITY_HELP = "How far errors that models have in common count."
-
-CANDIDATE_OPTIONS = combine_options(
-    click.option("--candidate", "candidates", multiple=True, help=CANDIDATE_HELP),
-    click.option("--topic", help="Choose by what the ledger knows of this tag."),
-    click.option("--diversity", type=click.FloatRange(0, 1), help=DIVERSITY_HELP),
-)
-"""Options of `debate` and `fork`: a team that the ledger chooses."""
-
-PHASES_HELP = f"Replaces the format's phases. Repeatable: {', '.join(PHASES)}."
-WINDOW_HELP = "What does not fit a model's window: refused, or sent all the same.  [refuse]"
-QUORUM_HELP = "Debaters that a round needs, or the debate pauses.  [2]"
-
-DEBATE_OPTIONS = combine_options(
-    click.option("--team-size", type=click.IntRange(2, 26), help="Models to choose for positions."),
-    click.option("--phase", "phases", multiple=True, help=PHASES_HELP),
-    click.option(
-        "--moderator", type=click.Choice(["opens", "closes", "both"]), help="What the moderator does."
-    ),
-    click.option("--tools", multiple=True, metavar="SERVER", help="Research servers for the moderator."),
-    click.option("--no-framing", is_flag=True, help="Without debaters: for and against, unasked."),
-    click.option("--same-stance", is_flag=True, help="Two debaters may stand for the same."),
-    click.option("--closing-round", is_flag=True, help="The talk ends with a round written together."),
-    click.option("--baseline", is_flag=True, help="Then a blind vote for as many tokens."),
-    session.cache_option,
-    click.option("--memory", type=MEMORY, help="Recall earlier debates: so many, or own (3).  [off]"),
-    click.option("--memory-for-judges", is_flag=True, help="Judges read what is recalled, too."),
-    click.option("--mirror", type=click.Choice(["true", "if_contested"]), help="Again with stances swapped."),
-    click.option("--referee", is_flag=True, help="A referee audits the arguments of each round."),
-    click.option("--observer", is_flag=True, help="An observer marks the rhetoric of each round."),
-    click.option(
-        "--claims", type=click.Choice(get_args(ClaimMode)), help="extracted: by an analyst.  [asked]"
-    ),
-    click.option(
-        "--challenges", type=click.Choice(get_args(ChallengeMode)), help="To hollow agreement.  [report]"
-    ),
-    click.option("--effort", type=click.Choice(get_args(EffortLevel)), help="Presets for what is left out."),
-    click.option("--voting", metavar="RULE", help="Consensus: a kind such as majority, or JSON."),
-    click.option("--speaking", type=click.Choice(get_args(Order)), help="Who speaks when."),
-    click.option(
-        "--handoff", type=click.Choice(get_args(HandoffMode)), help="How speakers name the next one."
-    ),
-    click.option("--output-schema", type=TEXT_FILE, help="A file with the JSON Schema of the result."),
-    # Limits, named as in `options.limits`
-    click.option("--timeout", "turn_timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of one reply."),
-    click.option("--round-timeout", type=TIMEOUT, metavar="SECONDS", help="Limit of a round."),
-    click.option("--max-seconds", type=click.IntRange(1), metavar="SECONDS", help="Limit of the debate."),
-    click.option("--max-turns", type=click.IntRange(1, 1000), help="Turns in all rounds of talk."),
-    click.option("--max-calls", type=click.IntRange(1), help="Requests to models, retries included."),
-    click.option(
-        "--max-cost-usd",
-        type=click.FloatRange(0, min_open=True),
-        metavar="DOLLARS",
-        help="Cost of all replies.",
-    ),
-    click.option(
-        "--on-budget", type=click.Choice(["conclude", "pause"]), help="When a limit is reached.  [conclude]"
-    ),
-    click.option(
-        "--fallback-model", "fallback_models", multiple=True, help="Replaces a model that fails. Repeatable."
-    ),
-    click.option("--on-window", type=click.Choice(get_args(OnWindow)), help=WINDOW_HELP),
-    click.option("--quorum", type=click.IntRange(1, 26), help=QUORUM_HELP),
-)
-"""Options of `debate` alone: its procedure, its limits, and what happens when models fail."""
-
-OUTPUT_OPTIONS = combine_options(
-    click.option("--json", "as_json", is_flag=True, help="Print only the result, as one JSON object."),
-    click.option("--quiet", is_flag=True, help="Print only the verdict."),
-)
-
-
-def debaters_option(description: str, default_help: str = "") -> Decorator:
-    text = f'{description}; "NAME=MODEL: STANCE" also sets its model. Repeatable. {default_help}'.rstrip()
-    return click.option("--debater", "debaters", multiple=True, metavar='"NAME: STANCE"', help=text)
-
-
-def parse_chaos(_: click.Context, _option: click.Parameter, spec: str | None) -> Chaos | None:
-    try:
-        return None if spec is None else Chaos.parse(spec)
-    except InvalidRequestError as error:
-        raise click.UsageError(str(error)) from None
 
 
 @click.command(epilog=EXAMPLES)
@@ -315,67 +163,3 @@ def fork(settings: Settings, /, debate_id: str, at_round: int, **given: Any) -> 
         return await manager.fork(parent.id, at_round, changes, actor=session.ACTOR)
 
     runs.run_debate(settings, start_fork, as_json=given["as_json"], quiet=given["quiet"])
-
-
-def build_debate_request(question: str, given: dict[str, Any]) -> DebateRequest:
-    """Raises UsageError for invalid values; the manager rejects what cannot be debated."""
-    options = {name: value for name in OptionsInput.model_fields if (value := given.get(name))}
-    options |= build_judges(given)
-    options |= build_team(given)
-    options["framing"] = not given["no_framing"]
-    options["limits"] = {name: value for name in LimitsInput.model_fields if (value := given.get(name))}
-    if duty := given["moderator"] or ("opens" if given["tools"] else ""):
-        options["moderator"] = {"opens": duty != "closes", "closes": duty != "opens", "tools": given["tools"]}
-    if given["output_schema"]:
-        options["output_schema"] = given["output_schema"]["text"]
-    data = {
-        "question": question,
-        "format": given["format"],
-        "debaters": [parse_debater(text) for text in given["debaters"]],
-        "models": given["models"],
-        "options": options,
-    }
-    return validate_input(DebateRequest, data, given)
-
-
-def build_fork_changes(debater_names: Sequence[str], given: dict[str, Any]) -> ChangesInput:
-    """Raises UsageError for invalid values."""
-    changed = [parse_debater(text) for text in given["debaters"]]
-    models = dict(zip(debater_names, cycle(given["models"]), strict=False))
-    data = {name: given[name] for name in ("moderator", "instructions", "seed", "pause_when") if given[name]}
-    data["models"] = models | {row["name"]: row["model"] for row in changed if row["model"]}
-    data["stances"] = {row["name"]: row["stance"] for row in changed}
-    return validate_input(ChangesInput, data | build_judges(given) | build_team(given), given)
-
-
-def build_team(given: dict[str, Any]) -> dict[str, Any]:
-    asked = {key: given[name] for key, name in TEAM_OPTIONS.items() if given.get(name) not in (None, "", ())}
-    return {"team": asked} if asked else {}
-
-
-def build_judges(given: dict[str, Any]) -> dict[str, Any]:
-    judges = {"count": given["judges"] or 0, "models": given["judge_models"]}
-    return {"judges": judges} if any(judges.values()) else {}
-
-
-def validate_input(input_type: type[InputModel], data: dict[str, Any], given: dict[str, Any]) -> InputModel:
-    common = {"documents": given["document"], "max_rounds": given["rounds"] or 0, "run": True}
-    try:
-        return input_type.model_validate(data | common)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        problem = "it is unknown" if first["type"] == "extra_forbidden" else first["msg"]
-        if first["type"] == "too_long" and isinstance(
-            first["input"], str
-        ):  # of a text that was cleaned first
-            problem = f"it may have {first['ctx']['max_length']:,} characters at most"
-        raise click.UsageError(f"{' '.join(str(part) for part in first['loc'])}: {problem}.") from None
-
-
-def parse_debater(text: str) -> dict[str, str]:
-    # A model's name may contain a colon; the one before the stance is followed by a space.
-    head, colon, stance = text.partition(": ") if ": " in text else text.partition(":")
-    name, _, model = head.partition("=")
-    if not (colon and name.strip() and stance.strip()):
-        raise click.UsageError(f'--debater {text!r}: write "NAME: STANCE" or "NAME=MODEL: STANCE".')
-    return {"name": name.strip(), "model": model.strip(), "stance": stance.strip()}
