@@ -1,4 +1,4 @@
-"""Imports point down only: the rooms of the house, who may enter which, and what furniture they hold.
+"""Imports point down only: what each package may import, what the core may use, and how large files may become.
 
 `python -m tests.support.import_graph` prints the graph.
 """

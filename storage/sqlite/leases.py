@@ -49,7 +49,7 @@ SET_RESERVATION = "update lease set requests = ?, cost = ? where stream = ? and 
 
 
 class SqliteLeases:
-    """What a power failure may undo is written without a disk sync: after one no holder is alive."""
+    """Reservations are written without a disk sync: after a power failure, which may undo them, no holder is alive."""
 
     _db: Database
     _clock: Callable[[], float]
