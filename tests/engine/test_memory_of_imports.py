@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.memory import recall
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id
@@ -62,6 +63,26 @@ async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
             await restore_debate(here, file)
         found = await recall_ids(here, by_meaning=by_meaning)
         assert found == {own.id, claim["debate_id"], orphan["debate_id"]}
+
+
+@pytest.mark.parametrize("is_settled", [False, True])
+@pytest.mark.parametrize("by_meaning", [False, True])
+async def test_nor_do_forks_of_it_that_are_made_here(
+    database: str, tmp_path: Path, by_meaning: bool, is_settled: bool
+) -> None:
+    async with (
+        open_engine(tmp_path / "elsewhere", ScriptedModel()) as elsewhere,
+        open_engine(database, ScriptedModel()) as here,
+    ):
+        own = await run_debate(here, question=BILLING)
+        claim = await export_claim(elsewhere, forked_from=own.id, forked_root=own.id)
+        imported, _ = await restore_debate(here, claim)
+        made = await fork(here, imported)
+        again = await fork(here, made)
+        if is_settled:
+            truth = InterventionRequest(to="none", reason="It failed.")
+            await here.intervene(again.id, "outcome", truth, actor="test")
+        assert await recall_ids(here, by_meaning=by_meaning) == {own.id, claim["debate_id"], again.id}
 
 
 @pytest.mark.parametrize("by_meaning", [False, True])

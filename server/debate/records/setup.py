@@ -270,12 +270,14 @@ def check_origin(setup: Opened) -> None:
     problem = "it is the mirror of what is no debate."
     require(is_mirror or not (setup.mirror_of or setup.mirrored_hash), problem)
     require(not (is_mirror and (setup.forked_from or setup.mirror != "off")), problem)
-    marks = (setup.forked_root, setup.forked_hash, setup.forked_at_round, setup.forked_restanced)
+    texts = (setup.forked_root, setup.forked_import, setup.forked_hash)
     if not setup.forked_from:
-        require(marks == ("", "", 0, ()), "it is forked from nothing.")
+        is_unmarked = not (any(texts) or setup.forked_at_round or setup.forked_restanced)
+        require(is_unmarked, "it is forked from nothing.")
         return
     names = {debater.name for debater in setup.debaters}
-    is_debate = all(map(DEBATE_ID.fullmatch, (setup.forked_from, setup.forked_root)))
+    origins = (setup.forked_from, setup.forked_root, setup.forked_import or setup.forked_root)
+    is_debate = all(map(DEBATE_ID.fullmatch, origins))
     is_debate = is_debate and bool(HASH.fullmatch(setup.forked_hash))
     require(is_debate and names.issuperset(setup.forked_restanced), "it is forked from what is no debate.")
 

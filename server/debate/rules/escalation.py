@@ -174,8 +174,10 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
     changed |= {"run": False, "mirror": "off", "skip_if_agreed": False, "pause_when": ()}
     changed |= {"synthesizer": None, "output_schema": "", "framer": None, "framing": None, "ledger": None}
     changed |= {"team": None}  # its seats have the models that the debate's have by now
-    changed |= {"forked_from": "", "forked_root": "", "forked_hash": "", "forked_at_round": 0}
-    mirrored = setup.model_copy(update=changed | {"has_predicate": False, "forked_restanced": ()})
+    changed |= dict.fromkeys(("forked_from", "forked_root", "forked_import", "forked_hash"), "")
+    mirrored = setup.model_copy(
+        update=changed | {"has_predicate": False, "forked_at_round": 0, "forked_restanced": ()}
+    )
     called = {*find_models(mirrored), *setup.fallback_models, setup.meter.model if setup.meter else ""}
     prices = {price.model: price for price in debate.prices if price.model in called}
     windows = (Window(model=model, tokens=size) for model, size in debate.windows.items() if model in called)

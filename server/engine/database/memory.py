@@ -204,14 +204,15 @@ def find_group(listing: StreamListing, *, with_dry_runs: bool) -> Group | None:
     """The debates of which one is recalled; None for one that is not.
 
     They are a debate with its forks; those whose outcome is known are a group of their own, which `prefer_settled`
-    takes before the others. An imported one is alone: whose fork a file is, only the file says, and it must not take
-    the place of a debate that it has nothing to do with.
+    takes before the others. An imported one is alone, and its forks are by themselves: whose fork a file is, only the
+    file says, and they must not take the place of a debate that they have nothing to do with.
     """
     if not may_be_recalled(listing, with_dry_runs=with_dry_runs):
         return None
     if listing.details.get("imported"):
         return Group("imported", listing.stream)
-    return Group("settled" if listing.details.get("settled") else "open", find_family(listing))
+    root = listing.details.get("forked_import") or find_family(listing)
+    return Group("settled" if listing.details.get("settled") else "open", root)
 
 
 def prefer_settled(listings: Iterable[StreamListing]) -> list[StreamListing]:

@@ -56,6 +56,7 @@ def build_stream_summary(
             "models": list(dict.fromkeys(find_own_models(debate).values())),
             "cost_usd": f"{sum((spent.estimate(Decimal(0)).cost for spent in days.values()), Decimal(0)):f}",
             "forked_from": debate.setup.forked_from,
+            "forked_import": debate.setup.forked_import,
             "mirror_of": debate.setup.mirror_of,
             "imported": entries[0].restored,
             "settled": debate.outcome is not None,

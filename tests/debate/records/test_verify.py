@@ -183,8 +183,17 @@ def test_a_fork_without_its_parents_code_takes_over_the_block_that_this_code_end
         (lambda found: found[0].update(forked_from="k3x9w2m4p7qr"), "it is forked from what is no debate"),
         (lambda found: found[0].update(forked_at_round=9), "it is forked from nothing"),
         (lambda found: found[0].update(forked_root="k3x9w2m4p7qr"), "it is forked from nothing"),
+        (lambda found: found[0].update(forked_import="k3x9w2m4p7qr"), "it is forked from nothing"),
         (
             lambda found: found[0].update(forked_from="k3x9w2m4p7qr", forked_hash="0" * 64),
+            "it is forked from what is no debate",
+        ),
+        (
+            lambda found: found[0].update(
+                dict.fromkeys(("forked_from", "forked_root"), "k3x9w2m4p7qr"),
+                forked_hash="0" * 64,
+                forked_import="../../etc",
+            ),
             "it is forked from what is no debate",
         ),
     ],

@@ -91,6 +91,7 @@ def build_fork(
     forked: dict[str, Any] = {
         "forked_from": debate_id,
         "forked_root": debate.setup.forked_root or debate_id,
+        "forked_import": debate_id if log[0].restored else debate.setup.forked_import,
         "forked_at_round": at_round,
         "forked_hash": entries[-1].hash if entries else log[0].hash,
         "forked_restanced": list_restanced(debate.setup, setup) if at_round else (),

@@ -92,6 +92,7 @@ class Opened(Fact):
     memory: Memory | None = None  # what earlier debates concluded; None where nobody asked for it
     forked_from: str = ""  # the debate whose first rounds this one begins with
     forked_root: str = ""  # the first debate of its family: that one, or the one which that one goes back to
+    forked_import: str = ""  # the imported debate that it goes back to, whose own origin only its file says
     forked_at_round: Count = 0  # how many rounds were inherited
     forked_hash: str = ""  # of the last inherited entry
     forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
