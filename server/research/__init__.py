@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from server.debate.facts.answers import Lookup
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.facts.text import clean, clean_line, collapse_whitespace
 from server.debate.prompts.tool_schemas import Function, FunctionCall, parse_arguments
 from server.redaction import learn_secrets
 from server.settings import ResearchServer
@@ -33,6 +33,8 @@ MAX_ARGUMENTS_LENGTH = 4_000
 MAX_FUNCTIONS = 32
 MAX_FUNCTION_NAME_LENGTH = 64
 MAX_NAME_LENGTH = 100
+MAX_PATH_LENGTH = 200  # of "server/tool", as it is recorded
+MAX_PROBLEM_LENGTH = 4_000
 
 logger = logging.getLogger(__name__)
 
@@ -154,10 +156,10 @@ class Research:
             logger.exception("Research tool %s: call failed", path)
             result = ToolResult(error="the call failed because of an internal error")
         return Lookup(
-            tool=path,
+            tool=clean_line(path)[:MAX_PATH_LENGTH],
             arguments=clean(call.arguments[:MAX_ARGUMENTS_LENGTH]),
             result=result.text,
-            failed=result.error,
+            failed=result.error[:MAX_PROBLEM_LENGTH],
             cut=result.cut,
             milliseconds=round((anyio.current_time() - start) * 1000),
         )

@@ -215,7 +215,7 @@ class BudgetInput(Input):
     max_calls: Annotated[int, Field(ge=1, le=100_000)] = 0
     max_input_tokens: Tokens = 0
     max_output_tokens: Tokens = 0
-    max_cost_usd: Annotated[float, Field(gt=0, le=1_000_000)] = 0
+    max_cost_usd: Annotated[float, Field(ge=1e-6, le=1_000_000)] = 0
     max_seconds: Annotated[int, Field(ge=1, le=10**7)] = 0
     round_timeout: Annotated[Seconds, Field(description="Seconds")] = 0
     on_budget: Literal["conclude", "pause"] = "conclude"

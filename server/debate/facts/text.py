@@ -1,5 +1,6 @@
 """Cleaning and measuring text that models or users wrote."""
 
+import json
 import re
 from unicodedata import normalize
 
@@ -33,6 +34,12 @@ def remove_invisible(text: str) -> str:
     if any(start in whole for start in _ESCAPE_STARTS):  # to look for whole sequences takes half of the time
         whole = _ESCAPE_SEQUENCE.sub("", whole)
     return _INVISIBLE.sub("", _LINE_BREAK.sub("\n", whole))
+
+
+def escape_invisible(text: str) -> str:
+    """JSON with escapes in place of what `remove_invisible` would remove or replace: its value stays the same."""
+    found = f"{_LINE_BREAK.pattern}|{_INVISIBLE.pattern}"
+    return re.sub(found, lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def clean(text: str) -> str:

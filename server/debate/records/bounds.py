@@ -185,8 +185,12 @@ def check_text(name: str, text: str, most: int | None) -> None:
 
 
 def is_line(text: str) -> bool:
-    """Whether a text is one line that can be printed as it is."""
-    return len(text) <= MAX_LINE_LENGTH and text.isprintable() and bool(text.strip())
+    """Whether a text is one line that can be printed as it is.
+
+    Signs of private use, or newer than this Python's tables, are not printable to it, and are seen all the same.
+    """
+    is_seen = text.isprintable() or (clean(f"|{text}|") == f"|{text}|" and not {"\n", "\t"} & {*text})
+    return len(text) <= MAX_LINE_LENGTH and is_seen and bool(text.strip())
 
 
 def check_usage(usage: Usage) -> None:

@@ -169,7 +169,10 @@ def build_fallback_round_plan(debate: Debate) -> tuple[Event, ...]:
     return (DefaultPlanUsed(round=debate.round, next_speakers=debate.names, reason=reason),)
 
 
-MAX_HOLD_LENGTH = 900  # characters of why one breakpoint holds: several may hold at once
+MAX_HOLD_LENGTH = 900  # characters of why one breakpoint holds
+MAX_HOLDS_LENGTH = (
+    1_900  # and of why all hold that hold at once: a record allows 2,500 for the reason of a pause
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,8 @@ def find_breakpoint_pause(debate: Debate, step: NextStep) -> Paused | None:
     if not held:
         return None
     names = ", ".join(str(point) for point, _ in held)
-    reasons = "; ".join(hold.reason[:MAX_HOLD_LENGTH].rstrip(".") for _, hold in held)
+    listed = "; ".join(hold.reason[:MAX_HOLD_LENGTH].rstrip(".") for _, hold in held)
+    reasons = listed[:MAX_HOLDS_LENGTH].rstrip(".")
     return Paused(
         cause="pause_when",
         breakpoints=tuple(point for point, _ in held),

@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any
 
+from server.debate.facts.text import escape_invisible
+
 MAX_VALUE_DEPTH = 50
 MAX_INTEGER = 2**53 - 1
 
@@ -14,14 +16,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain_json(value: Any, *, max_depth: int = MAX_VALUE_DEPTH) -> str:
-    """The value as compact JSON.
+    """The value as compact JSON, in which everything can be seen: invisible characters are written as escapes.
 
     Raises:
         ValueError: NaN, a lone surrogate, an integer beyond 2**53 - 1, a type that JSON does not have, or
         more than `max_depth` levels. The text says where.
     """
     _check_value(value, (), max_depth)
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return escape_invisible(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
 def _check_value(value: Any, path: tuple[str | int, ...], max_depth: int) -> None:

@@ -80,7 +80,7 @@ def serve_raw(kind: str) -> None:
 def describe_tool(name: str, kind: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object", "properties": {"size": {"type": "integer"}}}
     if kind == "wordy":
-        odd = {"pid": "pid, odd!", "big": "pid. odd!", "flood": "flood" * 20}
+        odd = {"pid": "pid, odd!", "big": "pid. odd!", "flood": "flood" * 20, "environment": "e" * 200}
         if name == "endless":
             schema["description"] = "x" * 8000
         return {
