@@ -12,6 +12,7 @@ from time import monotonic
 import pytest
 from rich.cells import cell_len
 
+from server.cli.live.keyboard import MAX_PASTE_LENGTH, InputParser, Paste
 from tests.support.servers import Cli
 
 if sys.platform == "win32":
@@ -172,6 +173,35 @@ def test_what_is_pasted_into_a_note_is_one_line_of_it_in_however_many_pieces(dat
     assert [row["text"] for row in log] == ["Mind the quay, the gap and the cöst!?"]
 
 
+def test_a_paste_whose_end_is_lost_ends_by_itself_and_keys_count_again(database: str) -> None:
+    with open_terminal(*STARTED, ENDLESS, database=database) as program:
+        program.wait_for("q leave it running")
+        program.send("n")
+        program.wait_for("note to all:")
+        program.send("\x1b[200~Mind the gap")
+        program.wait_for("note to all: Mind the gap")
+        program.send("!\r")
+        program.wait_for("Everybody reads it")
+        program.send("\x1b[201~q")
+        assert program.wait() == 0
+
+
+def test_a_paste_is_kept_as_far_as_a_note_can_have_it() -> None:
+    parser = InputParser()
+    for piece in ("\x1b[200~", *["x" * 4096] * 9, "\x1b[20"):
+        assert [*parser.feed(piece)] == []
+    assert [*parser.feed("1~qp")] == [Paste("x" * MAX_PASTE_LENGTH), "q", "p"]
+
+
+def test_pastes_are_marked_where_stdin_can_only_be_read(database: str) -> None:
+    with open_terminal(*STARTED, ENDLESS, database=database, through="sh", redirect="</dev/tty") as program:
+        program.wait_for("q leave it running")
+        program.paste("cc")
+        program.send("q")
+        program.wait_for("Left running")
+        assert program.is_restored
+
+
 @pytest.mark.parametrize("is_quick", [False, True], ids=["one-by-one", "before-the-first-is-read"])
 def test_c_concludes_when_it_is_pressed_twice(database: str, cli: Cli, is_quick: bool) -> None:
     turns = ("--format", "verdict", "--rounds", "9")
@@ -292,7 +322,8 @@ def test_hostile_words_stay_in_their_panel(database: str) -> None:
 
 def test_a_pipe_gets_plain_text_and_its_reader_the_keys(database: str, tmp_path: Path) -> None:
     piped = tmp_path / "piped.txt"
-    with open_terminal(*STARTED, SLOW, database=database, through="sh", into=str(piped)) as program:
+    redirect = f"| cat > '{piped}'"
+    with open_terminal(*STARTED, SLOW, database=database, through="sh", redirect=redirect) as program:
         program.wait_for("of 10")
         assert program.is_reading_lines
         while "Read it again" not in piped.read_text():

@@ -21,6 +21,8 @@ from server.cli.live.region import LEAVE_PASTES, MARK_PASTES, RESTORE
 _CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])")  # arrows, function keys, Alt
 _BEGUN_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*\Z")  # the rest of it comes with the next piece
 _PASTE, _END_OF_PASTE = "\x1b[200~", "\x1b[201~"
+MAX_PASTE_LENGTH = 10_000  # characters, more than a note may have; what comes after them is dropped
+PASTE_PATIENCE = 3.0  # seconds without more of a paste, after which its end is taken to be lost
 
 ENTER, ESCAPE, BACKSPACE, CLEAR = "enter", "escape", "backspace", "clear"
 NAMES = {"\r": ENTER, "\n": ENTER, "\x1b": ESCAPE, "\x7f": BACKSPACE, "\b": BACKSPACE, "\x15": CLEAR}
@@ -88,9 +90,11 @@ class Keyboard:
         self._write(MARK_PASTES)
 
     def _write(self, codes: str) -> None:
-        """To the terminal: stdout may be in the middle of a write."""
-        with suppress(OSError):
-            os.write(self.descriptor, codes.encode())
+        """To the terminal: `sys.stdout` may be in the middle of a write. Through stdout if stdin can only be read."""
+        for descriptor in (self.descriptor, sys.stdout.fileno()):
+            with suppress(OSError):
+                os.write(descriptor, codes.encode())
+                return
 
     def stop(self, number: int, _: FrameType | None) -> None:
         """Ctrl-Z: give the terminal back as it was, and stop."""
@@ -110,7 +114,11 @@ class Keyboard:
         """Keys, as characters and names of others, and pastes. It ends when the terminal is closed."""
         decoder, parser = codecs.getincrementaldecoder("utf-8")("replace"), InputParser()
         while True:
-            await anyio.wait_readable(self.descriptor)
+            with anyio.move_on_after(PASTE_PATIENCE if parser.is_paste else None) as waited:
+                await anyio.wait_readable(self.descriptor)
+            if waited.cancelled_caught:
+                yield parser.end_paste()
+                continue
             try:
                 piece = os.read(self.descriptor, 4096)
             except OSError:  # it is gone
@@ -149,24 +157,29 @@ class InputParser:
     """Keys and pastes in the pieces of what a terminal sends."""
 
     def __init__(self) -> None:
-        self._rest, self._is_paste = "", False
+        self._rest, self.is_paste = "", False
 
     def feed(self, piece: str) -> Iterator[str | Paste]:
         """What is complete with this piece."""
         text, self._rest = self._rest + piece, ""
         while text:
-            mark = _END_OF_PASTE if self._is_paste else _PASTE
+            mark = _END_OF_PASTE if self.is_paste else _PASTE
             before, found, after = text.partition(mark)
-            if self._is_paste and not found:
-                self._rest = text
+            if self.is_paste and not found:  # the last characters may begin the mark
+                self._rest = text[:MAX_PASTE_LENGTH] + text[MAX_PASTE_LENGTH:][-len(mark) :]
                 return
-            if self._is_paste:
-                yield Paste(flatten(before))
+            if self.is_paste:
+                yield Paste(flatten(before[:MAX_PASTE_LENGTH]))
             else:
                 begun = None if found else _BEGUN_SEQUENCE.search(before)
                 self._rest = begun[0] if begun else ""
                 yield from parse_keys(before.removesuffix(self._rest))
-            self._is_paste, text = self._is_paste != bool(found), after
+            self.is_paste, text = self.is_paste != bool(found), after
+
+    def end_paste(self) -> Paste:
+        """What there is of a paste whose end does not come."""
+        text, self._rest, self.is_paste = self._rest, "", False
+        return Paste(flatten(text[:MAX_PASTE_LENGTH]))
 
 
 def parse_keys(text: str) -> list[str]:

@@ -136,15 +136,14 @@ def open_terminal(
     columns: int = 100,
     lines: int = 30,
     through: str = "",
-    into: str = "",
+    redirect: str = "",
     **environ: str,
 ) -> Iterator[TerminalProgram]:
-    """Runs `counterpoint` so. `through`: a shell that waits for it; `into`: a file that a pipe fills."""
+    """Runs `counterpoint` so. `through`: a shell that waits for it; `redirect`: what the shell does to its streams."""
     variables = {"COUNTERPOINT_DB": database, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environ}
     command = [sys.executable, "-m", "counterpoint", *arguments]
     if through:
-        pipe = f"| cat > '{into}'" if into else ""
-        command = [through, "-c", f'"$@" {pipe}; sleep 60', through, *command]
+        command = [through, "-c", f'"$@" {redirect}; sleep 60', through, *command]
     program = TerminalProgram(command, variables, columns, lines)
     try:
         yield program
