@@ -59,6 +59,8 @@ order by nth
 on conflict (id) do nothing
 """
 
+LOCK_READER = "select 1 from reader where name = $1 for update"
+
 DELETE_ITEMS = """
 delete from outbox where number in (select number from outbox where id = any($1::text[]) order by number for update)
 """
@@ -142,6 +144,7 @@ class PostgresOutbox:
 
     async def replace(self, item: OutboxItem, items: Sequence[OutboxItem]) -> None:
         async def write(session: Session) -> None:
+            await session.fetch(LOCK_READER, item.reader)
             if await session.fetch("delete from outbox where id = $1 returning id", item.id):
                 await session.fetch(RESTORE_ITEMS, *transpose([astuple(one) for one in items], 9))
 

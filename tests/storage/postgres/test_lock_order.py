@@ -10,7 +10,7 @@ import pytest
 from storage.contract.deletion import Tombstone
 from storage.contract.errors import ConflictError
 from storage.contract.ledger import LedgerRow
-from storage.contract.outbox import OutboxItem
+from storage.contract.outbox import OutboxItem, ReaderPosition
 from storage.contract.streams import Amount, OpeningKey, Reservation, StreamSummary
 from storage.postgres import PostgresJournal
 from storage.postgres.connections.pool import Session
@@ -21,6 +21,7 @@ from tests.support.postgres import Server, find_name
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
 JUDGED = StreamSummary("t", "running", {}, "a m z", {AT[:10]: Amount(1)}, judgments=[LedgerRow("i", "m", {})])
+ITEM, REPLACING = (OutboxItem(name, "hook", 0, "s", 1, 1, "opened", 1) for name in ("one", "another"))
 TOMBSTONE = Tombstone("gone", 1, "00", AT, "me")
 
 Work = Callable[[PostgresJournal, PostgresJournal], Awaitable[Any]]
@@ -145,6 +146,11 @@ CASES: dict[str, tuple[str, Work, Work]] = {
     ),
     "leases": (LEASE, lambda one, _: spend_on_both(one), lambda _, two: renew(two)),
     "renewed leases": (LEASE, lambda _, two: renew(two), lambda one, _: spend_on_both(one)),
+    "an outbox": (
+        "select 1 from outbox for update",
+        lambda _, two: two.outbox.replace(ITEM, [REPLACING]),
+        lambda one, _: one.outbox.restore("hook", ReaderPosition(0, 1), [REPLACING], [ITEM.id]),
+    ),
     "the search index": (
         "select 1 from word where word = 'm' for update",
         lambda _, two: two.clear_words(),
@@ -173,6 +179,7 @@ async def test_two_that_write_do_not_wait_for_each_other(
             await one.append(stream, after=0, at=AT, actor="me", bodies=[{}], summary=JUDGED, key=opening)
             await one.acquire_lease(stream, "me", seconds=60)
         await one.restore_keys([("k0", "s", AT)])
+        await one.outbox.restore("hook", ReaderPosition(0, 1), [ITEM], [])
         async with hold(two, held):
             working = [asyncio.ensure_future(first(one, two))]
             await wait_for_waiting(two, 1)
