@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from server.http_server.application import HEALTH_PATH
-from server.http_server.authentication import MCP_PATH
+from server.http_server.gate import MCP_PATH
 from server.http_server.metrics import METRICS_PATH
 from server.http_server.readiness import PROBE_SECONDS, READY_PATH
 from server.http_server.serving import ANSWER_SECONDS, CLOSE_SECONDS, IDLE_SECONDS, parse_place

@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from server.engine.debates import DebateManager
 from server.http_server.authentication import (
-    MCP_PATH,
     METADATA_PATH,
     Accounts,
     Authentication,
@@ -22,7 +21,7 @@ from server.http_server.authentication import (
     ScopedRequests,
 )
 from server.http_server.bodies import BoundedBodies
-from server.http_server.gate import Gate
+from server.http_server.gate import MCP_PATH, Gate
 from server.http_server.metrics import METRICS_PATH, Metrics
 from server.http_server.page import PAGE_PATH, Visitors, build_pages
 from server.http_server.rates import RequestRates

@@ -22,15 +22,14 @@ from server.access.hosts import find_public_host
 from server.access.oidc import OidcTokens
 from server.access.tokens import StoredTokens, TokenFile
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
-from server.http_server.gate import Place, is_forwarded, refuse
+from server.http_server.gate import MCP_PATH, Place, is_forwarded, refuse
 from server.http_server.open_requests import OpenRequests
 from server.http_server.rates import RequestRates
 from server.settings import Settings
 from server.tools.listing import find_scope
-from storage.contract.errors import StorageError
+from storage.contract.errors import BusyError, OutageError, StorageError
 from storage.contract.tokens import TokenStore
 
-MCP_PATH = "/mcp"
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 MAX_TOKEN_LENGTH = 16_000
 
@@ -94,7 +93,7 @@ class Accounts:
             address = urlsplit(self.find_resource(asgi))
             more["resource_metadata"] = f"{address.scheme}://{address.netloc}{METADATA_PATH}{address.path}"
         parameters = ", ".join(f'{name}="{value}"' for name, value in {**told, **more}.items())
-        response = JSONResponse({"error": error or "unauthorized", "error_description": text}, status)
+        response = refuse(status, text, asgi)
         response.headers["www-authenticate"] = f"Bearer {parameters}".strip()
         return response
 
@@ -140,9 +139,9 @@ class Authentication:
                     scope, 401, "invalid_token" if token else "", "A token is needed, and this is none."
                 )
             elif is_forwarded(headers):
-                refusal = refuse(403, FORWARDED_REFUSAL)
-        except (DebateError, StorageError):
-            refusal = refuse(503, "The tokens cannot be read now.")
+                refusal = refuse(403, FORWARDED_REFUSAL, scope)
+        except (DebateError, StorageError) as error:
+            refusal = refuse(503, tell_unread(error), scope)
         before = auth_context_var.set(user)
         try:
             asked = scope if user is None else {**scope, "user": user}
@@ -150,6 +149,15 @@ class Authentication:
             await self.accounts.requests.answer(answer, asked, receive, send, token or "", verified)
         finally:
             auth_context_var.reset(before)
+
+
+def tell_unread(error: DebateError | StorageError) -> str:
+    """Why nobody knows whose a token is. What is wrong with a database or an issuer is for the log."""
+    if isinstance(error, OutageError):
+        return "The database does not answer, so that no token can be checked now. Call again in a moment."
+    if isinstance(error, BusyError):
+        return "The database is busy, so that no token can be checked now. Call again in a moment."
+    return "The tokens cannot be read now."
 
 
 def find_bearer(headers: Headers) -> str | None:
@@ -200,7 +208,7 @@ class RatedRequests:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if wait := self.rates.take(read_caller().owner):
             text = f"At most {self.rates.limit} requests a minute (COUNTERPOINT_OWNER_REQUESTS_PER_MINUTE)."
-            response = refuse(429, text)
+            response = refuse(429, text, scope)
             response.headers["retry-after"] = str(wait)
             await response(scope, receive, send)
             return

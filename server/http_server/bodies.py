@@ -42,7 +42,7 @@ class BoundedBodies:
                 if problem == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
                 else (f"The request did not arrive within {self.seconds:g} seconds.")
             )
-            await refuse(problem, text)(scope, receive, send)
+            await refuse(problem, text, scope)(scope, receive, send)
             return
         whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 

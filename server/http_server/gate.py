@@ -8,12 +8,15 @@ import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from mcp.types import INTERNAL_ERROR
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.access.hosts import LOOPBACK, find_host_name, parse_address
 from server.access.response_headers import PROTECTIVE_HEADERS, add_headers
+
+MCP_PATH = "/mcp"
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
@@ -74,21 +77,20 @@ class Gate:
                 add_headers(message, HEADERS)
             await send(message)
 
-        refusal = None if scope["path"] in self.open_paths else self.find_refusal(Headers(scope=scope))
+        refusal = None if scope["path"] in self.open_paths else self.find_refusal(scope)
         await (refusal or self.app)(scope, receive, send_guarded)
 
-    def find_refusal(self, headers: Headers) -> JSONResponse | None:
+    def find_refusal(self, scope: Scope) -> JSONResponse | None:
+        headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self.is_own_host(hosts[0].lower()):
-            return refuse(
-                421, "This server does not answer for that host. COUNTERPOINT_HTTP_HOSTS names those it does."
-            )
+            text = "This server does not answer for that host. COUNTERPOINT_HTTP_HOSTS names those it does."
+            return refuse(421, text, scope)
         if len(origins) > 1 or not all(
             self.is_known_origin(one.lower(), hosts[0].lower()) for one in origins
         ):
-            return refuse(
-                403, "Pages of that origin may not use this server. COUNTERPOINT_HTTP_ORIGINS names others."
-            )
+            text = "Pages of that origin may not use this server. COUNTERPOINT_HTTP_ORIGINS names others."
+            return refuse(403, text, scope)
         return None
 
     def is_own_host(self, host: str) -> bool:
@@ -109,5 +111,9 @@ def is_forwarded(headers: Headers) -> bool:
     return any(name in headers for name in FORWARDED)
 
 
-def refuse(status: int, text: str) -> JSONResponse:
-    return JSONResponse({"error": text}, status)
+def refuse(status: int, text: str, scope: Scope | None = None) -> JSONResponse:
+    """`scope`: of a request that may be one of MCP, whose clients show no text but that of an error of JSON-RPC."""
+    if scope is None or scope["path"] != MCP_PATH:
+        return JSONResponse({"error": text}, status)
+    error = {"code": INTERNAL_ERROR, "message": text}  # the code that clients make of a status themselves
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)

@@ -86,6 +86,6 @@ class OpenRequests:
         if not cancelling.cancelled_caught or is_complete:
             return
         if started is None:
-            await refuse(401, ENDED)(scope, receive, send)
+            await refuse(401, ENDED, scope)(scope, receive, send)
         elif b"content-length" not in dict(started["headers"]):
             await send({"type": "http.response.body", "body": b""})

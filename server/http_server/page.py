@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.access.caller import DEBATE, READ, Caller, read_caller
 from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
-from server.http_server.authentication import FORWARDED_REFUSAL, Accounts, RatedRequests
+from server.http_server.authentication import FORWARDED_REFUSAL, Accounts, RatedRequests, tell_unread
 from server.http_server.bodies import BoundedBodies
 from server.http_server.gate import is_forwarded, refuse
 from server.http_server.rates import RequestRates
@@ -109,8 +109,8 @@ class SignedIn:
                 refusal = RedirectResponse(address, 303) if is_page else refuse(401, "Sign in again.")
             elif user is None and is_forwarded(headers):
                 refusal = refuse(403, FORWARDED_REFUSAL)
-        except (DebateError, StorageError):
-            refusal = refuse(503, "The tokens cannot be read now.")
+        except (DebateError, StorageError) as error:
+            refusal = refuse(503, tell_unread(error))
         before = auth_context_var.set(user)
         try:
             needed = READ if scope["method"] in READING else DEBATE

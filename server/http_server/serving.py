@@ -22,9 +22,9 @@ from sse_starlette.sse import AppStatus
 from server.compose import open_manager
 from server.debate.facts.errors import InvalidRequestError
 from server.http_server.application import Service
-from server.http_server.authentication import MCP_PATH, Accounts
+from server.http_server.authentication import Accounts
 from server.http_server.connections import BoundedProtocol
-from server.http_server.gate import Place
+from server.http_server.gate import MCP_PATH, Place
 from server.http_server.metrics import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings

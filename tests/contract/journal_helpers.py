@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 from hypothesis import HealthCheck, settings
 
 from storage.addresses import is_address
@@ -60,6 +61,7 @@ async def keep_busy(journal: PostgresJournal) -> AsyncIterator[None]:
 
     async with asyncio.TaskGroup() as tasks:
         asking = [tasks.create_task(ask()) for _ in range(20 * MAX_CONNECTIONS)]
+        await anyio.lowlevel.checkpoint()  # they ask first
         try:
             yield
         finally:

@@ -88,7 +88,7 @@ async def test_a_body_over_the_limit_is_refused_also_when_its_size_is_not_told(
     async with httpx2.AsyncClient(timeout=TIMEOUT) as client:
         refused = await client.post(running.address, content=content, headers=headers)
         assert refused.status_code == 413
-        assert "COUNTERPOINT_MAX_BODY" in refused.json()["error"]
+        assert "COUNTERPOINT_MAX_BODY" in refused.json()["error"]["message"]
         headers, body = build_request()
         assert (await client.post(running.address, json=body, headers=headers)).status_code == 200
 

@@ -112,7 +112,7 @@ async def test_a_call_that_waits_is_refused_when_its_token_is_revoked_and_its_de
                 await wait_before_next_poll()
             await revoke_token(running, "ann")
     assert found[0].status_code == 401
-    assert found[0].json() == {"error": "The token was revoked, or has ended."}
+    assert found[0].json()["error"]["message"] == "The token was revoked, or has ended."
     assert await running.manager.find_runs() == runs
 
 

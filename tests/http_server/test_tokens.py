@@ -10,18 +10,25 @@ from typing import Any
 
 import httpx2
 import pytest
+from mcp import MCPError
+from starlette.applications import Starlette
 
 from server.access.tokens import make_token
 from server.debate.facts.errors import InvalidRequestError
-from server.http_server.authentication import Accounts
+from server.http_server.authentication import Accounts, Authentication
 from server.http_server.gate import Place
 from server.settings import Settings
+from tests.contract.journal_helpers import keep_busy, open_postgres_journal
+from tests.support.cutting_proxy import open_proxy
 from tests.support.http_servers import ACCEPT, HttpProcess, Running, build_request, send, serve_http
 from tests.support.mcp_debates import run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
 
-START = {"name": "start_debate", "arguments": {"question": "Ship it?", "options": {"framing": False}}}
+START: dict[str, Any] = {
+    "name": "start_debate",
+    "arguments": {"question": "Ship it?", "options": {"framing": False}},
+}
 
 
 @pytest.fixture
@@ -113,7 +120,40 @@ async def test_a_scope_that_is_missing_is_named(
         told = answer.headers["www-authenticate"]
         assert 'error="insufficient_scope"' in told
         assert f'scope="{needed}"' in told
-        assert answer.json()["error"] == "insufficient_scope"
+        assert needed in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_a_client_shows_why_it_is_refused(running: Running, era: str) -> None:
+    token = await add_token(running, "alice", "read")
+    async with running.connect(era, token) as client:
+        with pytest.raises(MCPError, match="needs the scope debate, which your token does not have"):
+            await client.call_tool(START["name"], START["arguments"])
+
+
+async def test_an_outage_and_a_busy_database_are_told_to_those_whose_tokens_cannot_be_checked(
+    postgres_database: str, tmp_path: Path
+) -> None:
+    async with (
+        open_proxy(postgres_database, tmp_path) as (address, proxy),
+        open_postgres_journal(address, patience=0.5) as journal,
+    ):
+        accounts = Accounts(Settings(), journal, Place("127.0.0.1", 80))
+        endpoint = httpx2.ASGITransport(Authentication(Starlette(), accounts))
+        async with httpx2.AsyncClient(
+            transport=endpoint, headers={"authorization": "Bearer cpt_x"}
+        ) as client:
+            async with keep_busy(journal):
+                busy = await client.post("http://127.0.0.1/mcp")
+            proxy.close()
+            away = await client.post("http://127.0.0.1/mcp")
+    for refused, reason in ((busy, "is busy"), (away, "does not answer")):
+        assert refused.status_code == 503
+        told = refused.json()
+        assert (told["jsonrpc"], told["id"], str(tmp_path) in refused.text) == ("2.0", None, False)
+        assert told["error"]["message"].startswith(
+            f"The database {reason}, so that no token can be checked now."
+        )
 
 
 async def test_the_older_era_is_held_to_scopes_as_well(running: Running) -> None:
@@ -222,7 +262,10 @@ async def test_names_of_this_machine_need_no_tokens(running: Running, hosts: tup
 async def test_what_a_proxy_passes_on_is_served_only_with_a_token(running: Running, header: str) -> None:
     proxied = {header: "203.0.113.7"}
     refused = await send(running.address, headers=proxied)
-    assert (refused.status_code, "counterpoint token new OWNER" in refused.json()["error"]) == (403, True)
+    assert (refused.status_code, "counterpoint token new OWNER" in refused.json()["error"]["message"]) == (
+        403,
+        True,
+    )
     async with httpx2.AsyncClient() as web:
         assert (await web.get(f"{running.root}/view/list", headers=proxied)).status_code == 403
     token = await add_token(running)
