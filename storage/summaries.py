@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from typing import Any, NamedTuple
+from unicodedata import category, normalize
 
 from storage.canonical import encode_json
 from storage.contract import LOCAL_OWNER
@@ -55,6 +56,13 @@ WITHOUT_BLANKS = re.compile(
 NO_WORDS = str.maketrans(dict.fromkeys((FINAL_MARK, OWNER_MARK, "\ufe0e", "\ufe0f", "\u20e3"), " "))
 """Marks, which only `encode_words` writes, and what makes an emoji of a character, which is part of no word."""
 
+WITHOUT_POINTS = {
+    code: "".join(part for part in normalize("NFD", chr(code)) if category(part) != "Mn")
+    for code in range(0x590, 0x700)
+} | {0x640: ""}
+"""Hebrew and Arabic letters without points and hamza, which most texts leave out, and nothing for the stroke that makes
+words longer. What other letters have is up to the tokenizer, which takes accents from Latin ones."""
+
 ReservationColumns = tuple[str | None, int | None, str | None]
 """(holder, requests, cost); None keeps the stored value."""
 
@@ -93,7 +101,8 @@ def separate_words(text: str) -> str:
     Runs of languages without blanks become overlapping pairs of characters, as in Lucene's analyzer for Chinese,
     Japanese and Korean: so a text in them is found by every part of it.
     """
-    return WITHOUT_BLANKS.sub(lambda run: f" {' '.join(pair_characters(run[0]))} ", text.translate(NO_WORDS))
+    bare = normalize("NFC", text).translate(NO_WORDS | WITHOUT_POINTS)
+    return WITHOUT_BLANKS.sub(lambda run: f" {' '.join(pair_characters(run[0]))} ", bare)
 
 
 def pair_characters(run: str) -> list[str]:

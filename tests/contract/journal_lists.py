@@ -1,5 +1,7 @@
 """What every journal must do: lists, searches, and noticing what is new."""
 
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -197,6 +199,24 @@ class SearchContract:
             assert await find_streams(journal, query) == ["s"], query
         for query in ("बल", "लंग", "❤️", "️", "⃣"):
             assert await find_streams(journal, query) == [], query
+
+    @pytest.mark.parametrize(
+        ("pointed", "bare"),
+        [
+            ("إِعَادَةُ كِتَابَةِ الفَوْتَرَةِ", "اعادة كتابة الفوترة"),
+            ("خـــدمة الأمان", "خدمة الامان"),
+            ("שָׁלוֹם עוֹלָם", "שלום עולם"),
+            ("Überprüfung été", "uberprufung ete"),
+            ("Йод", "йод"),
+        ],
+    )
+    async def test_points_and_accents_make_no_difference(
+        self, journal: Journal, pointed: str, bare: str
+    ) -> None:
+        for number, text in enumerate((pointed, normalize("NFD", pointed), bare)):
+            await create_stream(journal, f"s{number}", text)
+        for query in (pointed, normalize("NFD", pointed), bare):
+            assert await find_streams(journal, query) == ["s2", "s1", "s0"]
 
     async def test_of_a_long_query_the_beginning_counts(self, journal: Journal) -> None:
         await create_stream(journal, "s", "remote work " + "日" * 5_000)
