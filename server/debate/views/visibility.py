@@ -34,6 +34,7 @@ from server.debate.facts.setup.seats import WRITTEN, SeatKind
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.schedule import build_slot_groups
 from server.debate.state.debate import Debate, replace
+from server.debate.state.memo import once
 from server.debate.state.seats import NOT_SHOWN, hides, hides_any, seat_models, show_detail
 
 AnswerKey = tuple[int, str, int]  # round, seat, slot index
@@ -71,10 +72,12 @@ def shows_beliefs(debate: Debate) -> bool:
     return is_visible(debate, "debaters") and not keeps_ballots(debate)
 
 
+@once
 def has_callers_seat(debate: Debate) -> bool:
-    """Whether a seat is, or was, the caller's: only then answers may be hidden for a while."""
+    """Whether a seat is, or was, the caller's, in the rounds of a fork's parent too: only then answers are hidden."""
+    models = {*seat_models(debate.setup).values(), *(answer.usage.model for answer in debate.answers)}
     replaced = {made.model for made in debate.find_interventions(ModelReplaced)}
-    return not WRITTEN.isdisjoint((*seat_models(debate.setup).values(), *replaced))
+    return not WRITTEN.isdisjoint(models | replaced)
 
 
 def keeps_ballots(debate: Debate) -> bool:

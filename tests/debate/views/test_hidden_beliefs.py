@@ -151,3 +151,14 @@ def test_clients_read_the_same_whatever_a_hidden_seat_says_and_holds(case: str) 
     for version in range(2, whole + 1):
         if kinds[version - 1] not in ("spoke", "judged") or version == whole:
             assert read(one.events[:version]) == read(other.events[:version]), kinds[version - 1]
+
+
+def test_private_ballots_of_a_debate_with_a_caller_are_kept_in_its_forks_too() -> None:
+    parent = play("zebra", 70, **CASES["caller"][1])
+    second = [index for index, event in enumerate(parent.events) if event.kind == "phase_entered"][1]
+    waiting = DebateSimulation(replay(parent.events[: second + 1]), events=parent.events[: second + 1])
+    at = waiting.fork(1, parent.script, models={"Bob": "m1/x"})
+
+    assert "A zebra in round 1." in read(at.events)
+    assert 'A zebra."' not in read(at.events).replace("\\", "")
+    assert 'A zebra."' in read(at.play().events).replace("\\", "")
