@@ -67,6 +67,25 @@ def list_asked(snapshot: DebateSnapshot) -> set[str]:
     return {seat for (seat, *_), usage in list_usages(snapshot).items() if not usage.reused_from}
 
 
+async def test_once_the_day_is_spent_a_debate_waits_also_before_answers_that_would_be_reused(
+    tmp_path: Path,
+) -> None:
+    model = ScriptedModel(judge)
+    async with open_engine(tmp_path / "db", model) as manager:
+        spent = sum(usage.attempts for usage in list_usages(await hold(manager)).values())
+    async with open_engine(tmp_path / "db", model, daily_calls=spent) as manager:
+        waiting = await hold(manager)
+    async with open_engine(tmp_path / "db", model, daily_calls=spent + 1) as manager:
+        reusing = await hold(manager)
+
+    assert waiting.debate.paused
+    assert waiting.debate.paused.cause == "daily_budget"
+    assert not waiting.debate.answers
+    # One request is enough for as many answers as are reused, and for one that is not.
+    assert len([usage for usage in list_usages(reusing).values() if usage.reused_from]) > 1
+    assert len([usage for usage in list_usages(reusing).values() if not usage.reused_from]) == 1
+
+
 async def test_a_debate_with_reused_answers_is_exported_and_imported(tmp_path: Path) -> None:
     model = ScriptedModel(judge)
     async with (
