@@ -14,6 +14,7 @@ from functools import reduce
 from typing import NamedTuple, Protocol
 
 import anyio
+from anyio import to_thread
 
 from server.debate.facts.answers import build_embedding_key
 from server.models import ModelError, Usage
@@ -67,9 +68,9 @@ class CachedEmbedder:
         try:
             with anyio.fail_after(timeout):
                 known = await self._find(wanted, timeout, taken)
-            return build_embeddings(
-                self.name, [known[key] for key in keys], len(texts), reduce(add_usage, taken)
-            )
+            vectors, usage = [known[key] for key in keys], reduce(add_usage, taken)
+            # In another thread: hundreds of vectors take tens of milliseconds.
+            return await to_thread.run_sync(build_embeddings, self.name, vectors, len(texts), usage)
         except TimeoutError:
             told = f"{self.name} gave no vectors in {timeout:g} seconds."
             raise ModelError("timeout", told, usage=reduce(add_usage, taken)) from None

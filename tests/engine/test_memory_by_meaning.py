@@ -3,7 +3,7 @@
 import math
 import random
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -234,6 +234,26 @@ class ShortEmbedder:
     async def embed(self, texts: Sequence[str], timeout: float) -> Embeddings:  # noqa: ARG002, ASYNC109
         self.asked += texts
         return Embeddings(tuple((1.0, float(len(text))) for text in texts), Usage(model="m", input_tokens=1))
+
+
+class Kept(DatabaseCache):
+    """Has a vector of every text at once."""
+
+    async def find_vectors(self, keys: Collection[str]) -> dict[str, Vector]:
+        return dict.fromkeys(keys, (1.0, 0.5))
+
+
+async def test_the_event_loop_goes_on_while_kept_vectors_are_checked(tmp_path: Path) -> None:
+    went_on = anyio.Event()
+
+    async def go_on() -> None:
+        went_on.set()
+
+    async with open_journal(tmp_path / "db") as journal, anyio.create_task_group() as tasks:
+        tasks.start_soon(go_on)
+        found = await CachedEmbedder("m", ShortEmbedder(), Kept(journal, 10**6)).embed(["one", "two"], 5)
+        assert found.vectors == ((1.0, 0.5),) * 2
+        assert went_on.is_set()
 
 
 async def test_a_model_of_the_same_name_elsewhere_finds_no_vectors(tmp_path: Path) -> None:
