@@ -309,6 +309,30 @@ async def test_no_debate_that_is_opened_meanwhile_goes_untold(database: str, cau
         assert {*told} == {cause}
 
 
+async def test_what_used_a_debate_that_is_retracted_elsewhere_says_so_once_that_is_imported(
+    tmp_path: Path,
+) -> None:
+    async with (
+        open_engine(tmp_path / "elsewhere", ScriptedModel()) as elsewhere,
+        open_engine(tmp_path / "here", ScriptedModel()) as here,
+    ):
+        earlier = await run_debate(here, question=BILLING)
+        used = await run_related(here)
+        await transfer.restore_debate(elsewhere, await export(here, earlier.id))
+        tags = InterventionRequest(text="retracted")
+        await elsewhere.intervene(earlier.id, "tag", tags, actor="test")
+        for _ in range(2):
+            await transfer.restore_debate(here, await export(elsewhere, earlier.id))
+
+        seen = await here.load(used.id)
+        assert [row["withdrawn"] for row in build_state(seen)["recalled"]] == ["retracted"]
+        assert seen.debate.version == used.debate.version + 1
+
+
+async def export(manager: DebateManager, debate_id: str) -> Any:
+    return transfer.parse_export(json.dumps(await transfer.export_debate(manager, debate_id)).encode())
+
+
 async def test_a_debate_that_is_gone_is_told_of_once(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         earlier = await run_debate(manager, question=BILLING)

@@ -374,6 +374,8 @@ class DebateStore:
         summary = build_stream_summary(debate, [entry.event for entry in history], history, days, owner)
         added = await self.journal.restore(debate_id, entries, summary)
         snapshot = await self.load(debate_id)
+        if added and is_retracted(snapshot.debate.tags):
+            await withdraw(self.of(owner), debate_id, "retracted")
         return (self.publish(snapshot) if added else snapshot), added
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
