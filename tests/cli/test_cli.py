@@ -320,6 +320,8 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
     found = json.loads(result.stdout)
     checks = {check["name"]: check for check in found["checks"]}
     assert (result.exit_code, found["ok"]) == (0, True)
+    [held] = json.loads(cli("list", "--json").stdout)["debates"]
+    assert f", newest debate {held['debate_id']} of 20" in checks["database"]["detail"]
     assert re.match(r"\d+ tools, \d+ ms", checks["mcp"]["detail"])
     assert checks["today"]["detail"] == "10 calls of 100 allowed, $0 (since midnight, UTC)"
     assert checks["keys"]["detail"] == "OPENAI_API_KEY (from the environment)"

@@ -96,6 +96,19 @@ def test_the_replay_says_that_it_is_one_and_ends_with_the_path_of_its_page(
     assert "There is no database" in cli("list").stderr  # and none was made
 
 
+def test_the_readme_shows_what_the_replay_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = (ROOT / "README.md").read_text(encoding="utf-8").partition("== Recorded: ")[2]
+    recorded = shown.partition("== Live: ")[0].partition(". ==\n")
+    recording = read_recording()
+
+    show_recording(recording, tmp_path / "demo.html")
+
+    printed = capsys.readouterr().out
+    for line in recorded[2].replace("~/.local/share/counterpoint", str(tmp_path)).splitlines():
+        assert line.removesuffix(" …") in printed
+    assert recorded[0].endswith(f"in its own\ntime, {recording.times[-1]:.0f} s")
+
+
 def test_a_page_that_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 

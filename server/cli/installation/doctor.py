@@ -102,9 +102,9 @@ async def check_database(settings: Settings) -> list[Check]:
     max_calls = f" of {settings.daily_calls} allowed" if settings.daily_calls else ""
     max_cost = f" of ${settings.daily_cost_usd} allowed" if settings.daily_cost_usd else ""
     spending = f"{format_count(calls, 'call')}{max_calls}, ${cost:f}{max_cost} (since midnight, UTC)"
-    count = format_count(newest[0].number if newest else 0, "debate")
+    held = f"newest debate {newest[0].stream} of {newest[0].opened_at[:10]}" if newest else "no debates"
     return [
-        Check("database", True, f"{find_name(settings.database)}, {count}"),
+        Check("database", True, f"{find_name(settings.database)}, {held}"),
         Check("today", True, spending, needed=False),
     ]
 
