@@ -167,7 +167,7 @@ class Database:
                     is_begun = True
                     result = await use(Session(connection, deadline))
             except EXPECTED_ERRORS as raised:
-                is_busy = isinstance(raised, TimeoutError) and self._answered_at > asked_at
+                is_busy = isinstance(raised, TimeoutError) and self._has_answered_since(asked_at)
                 if is_busy and (may_repeat or not is_begun):
                     raise self._tell_busy() from raised
                 error = translate_error(raised, self.name)
@@ -229,6 +229,10 @@ class Database:
             yield connection
         finally:
             connection.terminate()
+
+    def _has_answered_since(self, asked_at: float) -> bool:
+        """Whether it answered others while this waited: in the second half, or an outage may have begun after it."""
+        return self._answered_at > (asked_at + anyio.current_time()) / 2
 
     def _tell_busy(self) -> BusyError:
         """For what was not answered in time while others were: the server is not away."""
