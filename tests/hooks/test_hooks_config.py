@@ -252,7 +252,7 @@ def test_the_terminal_runs_hooks_too_and_shows_what_they_log(tmp_path: Path) -> 
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         check=True,
     )
 
