@@ -108,8 +108,9 @@ ROOMS: dict[str, str] = {
     ),
     "engine.debates": (
         "debate.commands.interventions debate.commands.requests debate.commands.revise_positions "
-        "debate.commands.submit debate.facts debate.rules debate.views engine.database engine.driver "
-        "engine.model_calls engine.runner engine.setups models.client redaction signing storage.contract"
+        "debate.commands.submit debate.facts debate.records debate.rules debate.views engine.database "
+        "engine.driver engine.model_calls engine.runner engine.setups models.client redaction signing "
+        "storage.contract"
     ),
     "engine.receipts": (
         "debate.facts debate.records debate.views engine.database engine.debates settings signing "

@@ -23,6 +23,7 @@ from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.setup.opened import Opened
+from server.debate.records.bounds import check_contribution
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.decide import next_round
@@ -201,6 +202,7 @@ class DebateManager:
     ) -> DebateSnapshot:
         """Record a debate, unless it names models or research servers that cannot be used here."""
         setup = await self.planner.complete(setup, code)
+        check_contribution([setup], actor)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
             snapshot = await self.store.open((setup, *inherited), actor, asked, owner=owner)
@@ -380,6 +382,7 @@ class DebateManager:
         """Record what `build` returns; it is called again each time another writer was first."""
         while built := (intervention := build(snapshot)).events:
             events = [redact_model(event, MODEL_FIELDS) for event in built]
+            check_contribution(events, actor)
             with anyio.CancelScope(shield=True):  # a cancelled caller does not undo what was recorded
                 snapshot = await self.store.record(snapshot, events, actor)
             if snapshot.ends_with(events[-1]):

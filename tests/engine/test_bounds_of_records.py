@@ -1,6 +1,7 @@
 """What this release records it also imports: figures are within the bounds of a record, whatever a model says."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.bounds import MAX_ATTEMPTS as MOST_RECORDED
 from server.engine.database.memory import MAX_LOOKED_AT
 from server.engine.transfer import export_debate, parse_export, restore_debate
@@ -15,8 +18,9 @@ from server.models import MAX_ATTEMPTS, ModelError, OnText, Reply, Request, Usag
 from server.models.embeddings import TEXTS_AT_ONCE
 from server.models.fakes.scripted import ScriptedModel
 from server.models.resilience import MAX_REFUSALS, Guard, GuardedModel
-from tests.support.engines import open_engine, run_debate
+from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.guarded_requests import FakeClock
+from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D8")]
 
@@ -111,3 +115,27 @@ async def test_a_failure_after_too_many_requests_can_be_recorded(tmp_path: Path)
     failed = [entry["body"] for entry in entries if entry["body"]["kind"] == "failed"]
     assert failed
     assert all("cannot be recorded: attempts: from 0" in each["detail"] for each in failed)
+
+
+@pytest.mark.parametrize(
+    ("asked", "actor", "told"),
+    [
+        ({"reason": "r" * 2_501}, "test", "reason: 2,501 characters, and 2,500 are allowed."),
+        ({"request_id": "r" * 101}, "test", "request_id: 101 characters, and 100 are allowed."),
+        ({}, "a\nb", "actor: it has to be one clean line."),
+    ],
+)
+async def test_what_no_record_may_hold_is_refused_to_whoever_steers(
+    tmp_path: Path, asked: dict[str, Any], actor: str, told: str
+) -> None:
+    async with open_engine(tmp_path / "a.db", ScriptedModel()) as manager:
+        snapshot = await start_debate(manager)
+        with pytest.raises(InvalidRequestError, match=re.escape(told)):
+            await manager.intervene(snapshot.id, "pause", InterventionRequest(**asked), actor=actor)
+        assert await manager.load(snapshot.id) == snapshot
+
+
+async def test_what_no_record_may_hold_begins_no_debate(tmp_path: Path) -> None:
+    async with open_engine(tmp_path / "a.db", ScriptedModel()) as manager:
+        with pytest.raises(InvalidRequestError, match="actor: it has to be one clean line"):
+            await manager.start(build_request(), actor="")

@@ -3,7 +3,7 @@
 A text that has no row in `TEXT_LENGTHS` is a name, and has to be one clean line.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from server.debate.commands.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
@@ -66,6 +66,7 @@ MAX_MILLISECONDS = 10**9
 MAX_COST_USD = 1_000_000  # of one answer
 MAX_TOKEN_PRICE_USD = 1_000
 MAX_LINE_LENGTH = 200
+ACTOR_RULE = "actor: it has to be one clean line"
 MAX_REASON_LENGTH = 2_500  # of what the server wrote, which may list names and failures
 
 TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
@@ -133,7 +134,7 @@ def check_bounds(history: Sequence[Recorded]) -> None:
     notes: list[str] = []
     for entry in history:
         try:
-            require(is_line(entry.actor), "actor: it has to be one clean line")
+            require(is_line(entry.actor), ACTOR_RULE)
             check_fact(entry.event)
             if isinstance(entry.event, interventions.TextIntervention):
                 notes.append(entry.event.text)
@@ -144,6 +145,20 @@ def check_bounds(history: Sequence[Recorded]) -> None:
     require(
         total <= MAX_NOTES_LENGTH, f"The notes have {total:,} characters; {MAX_NOTES_LENGTH:,} are allowed."
     )
+
+
+def check_contribution(facts: Iterable[Fact], actor: str) -> None:
+    """Check what somebody begins a debate with, or adds to it, before it is recorded.
+
+    Raises:
+        InvalidRequestError: no record may hold it; the text names the field and the rule.
+    """
+    try:
+        require(is_line(actor), ACTOR_RULE)
+        for fact in facts:
+            check_fact(fact)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{error}.") from None
 
 
 def check_fact(fact: Fact) -> None:

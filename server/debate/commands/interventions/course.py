@@ -87,7 +87,7 @@ def build_new_limits(debate: Debate, changes: Mapping[str, Any]) -> Limits:
         requested = build_limits(LimitsInput.model_validate(dict(changes)))
     except ValidationError as error:
         name = str(error.errors(include_url=False)[0]["loc"][0])
-        amount = "a number of US dollars above 0, at most 1,000,000"
+        amount = "a number of US dollars from 0.000001 to 1,000,000"
         shapes = {"max_cost_usd": amount, "on_budget": "conclude or pause"}
         shape = shapes.get(name, "a whole number above 0, and not beyond all measure")
         raise InvalidRequestError(f"limits.{name} must be {shape}.") from None
