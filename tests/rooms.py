@@ -119,7 +119,7 @@ ROOMS: dict[str, str] = {
     "engine.queries": (
         "debate.facts debate.views engine.database engine.debates engine.receipts storage.contract"
     ),
-    "engine.recovery": "debate.facts engine.database engine.debates",
+    "engine.recovery": "debate.facts engine.database engine.debates storage.contract",
     "engine.transfer": (
         "debate.facts debate.records debate.state debate.views engine.database engine.debates engine.receipts "
         "storage storage.contract"

@@ -17,7 +17,7 @@ from mcp import Client
 from benchmarks.crashes.cluster import REPLICAS, Cluster, open_cluster
 from benchmarks.speed.debates import DEBATE
 from benchmarks.table import Measurement, Samples
-from storage.contract.streams import Entry
+from storage.contract.streams import Entry, StreamFilter
 from storage.postgres import PostgresJournal
 
 ERAS = ("auto", "legacy")
@@ -88,7 +88,7 @@ async def wait_for_ends(cluster: Cluster) -> None:
     journal = await PostgresJournal.open(cluster.database)
     try:
         with anyio.move_on_after(ENDING_SECONDS):
-            while await journal.find(status="running", limit=1):  # noqa: ASYNC110  (other processes)
+            while await journal.find("", StreamFilter("running"), limit=1):  # noqa: ASYNC110  (other processes)
                 await anyio.sleep(0.2)
     finally:
         await journal.close()

@@ -21,7 +21,7 @@ from server.debate.views.compare import build_comparison, build_family
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import build_receipt_view
-from storage.contract.streams import Relative, StreamListing
+from storage.contract.streams import Relative, StreamFilter, StreamListing
 
 PAGE_SIZE = 20
 MAX_WINNER_BYTES = 60  # bytes of the winner's stance in a line of the list
@@ -200,9 +200,9 @@ async def find_listings(
     """`runs`: the debates that are run now; `before`: the number of the last one seen."""
     find = partial(manager.store.find, query, before=before, limit=limit)
     if status not in RECORDED_AS:
-        return await find(status=status, is_final=status in FINAL_STATUSES)
+        return await find(StreamFilter(status, is_final=status in FINAL_STATUSES))
     pages = [
-        await find(status=recorded, streams=runs, inside=status == "running")
+        await find(StreamFilter(recorded, streams=runs, inside=status == "running"))
         for recorded in RECORDED_AS[status]
     ]
     return sorted(chain.from_iterable(pages), key=lambda found: -found.number)[:limit]

@@ -17,6 +17,7 @@ from server.debate.facts.errors import DebateError
 from server.engine.database.errors import DatabaseUnavailableError
 from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
+from storage.contract.streams import StreamFilter
 
 MAX_LISTED = 100_000
 POLL_INTERVAL = 5.0  # seconds between searches for unfinished debates
@@ -55,12 +56,12 @@ class Recovery:
         """Ids of the debates to continue, oldest first; none where the database cannot be read."""
         now = self.manager.clock()
         oldest = now - self.max_age
-        find = partial(self.manager.store.find, limit=MAX_LISTED)
+        find = partial(self.manager.store.find, "", limit=MAX_LISTED)
         try:
             leased = await self.manager.leases.find_holders()
-            running = await find(status="running", changed_since=format_time(oldest))
+            running = await find(StreamFilter("running", changed_since=format_time(oldest)))
             # Only the daily budget pauses a debate until a given time, which is less than a day away.
-            paused = await find(status="paused", changed_since=format_time(oldest - timedelta(days=1)))
+            paused = await find(StreamFilter("paused", changed_since=format_time(oldest - timedelta(days=1))))
         except Exception as error:  # the next search may succeed; a bug of ours must not end the server
             is_bug = not isinstance(error, DebateError)
             logger.warning("Unfinished debates cannot be searched for: %s", error, exc_info=is_bug)

@@ -15,6 +15,7 @@ from mcp.server import ServerRequestContext
 from server.access.caller import read_caller
 from storage.contract.errors import StorageError
 from storage.contract.journal import Journal
+from storage.contract.streams import StreamFilter
 
 if TYPE_CHECKING:
     from server.engine.debates import DebateManager
@@ -97,8 +98,8 @@ async def may_recover(journal: Journal, max_age_hours: float) -> bool:
     oldest = datetime.now(UTC) - timedelta(hours=max_age_hours, days=1)
     since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     try:
-        running = await journal.find(status="running", changed_since=since, limit=MAX_LISTED)
-        paused = await journal.find(status="paused", changed_since=since, limit=MAX_LISTED)
+        running = await journal.find("", StreamFilter("running", changed_since=since), limit=MAX_LISTED)
+        paused = await journal.find("", StreamFilter("paused", changed_since=since), limit=MAX_LISTED)
     except StorageError as error:
         logger.warning("Unfinished debates cannot be searched for: %s", error)
         return False

@@ -14,6 +14,7 @@ from storage.contract.ledger import Ledger
 from storage.contract.outbox import Outbox
 from storage.contract.similarity import Similarity
 from storage.contract.streams import (
+    ALL_STREAMS,
     Amount,
     Entry,
     OpeningKey,
@@ -21,6 +22,7 @@ from storage.contract.streams import (
     Reservation,
     Seal,
     Spending,
+    StreamFilter,
     StreamHead,
     StreamListing,
     StreamSummary,
@@ -174,22 +176,15 @@ class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
     async def find(
         self,
         query: str = "",
+        only: StreamFilter = ALL_STREAMS,
         *,
-        status: str = "",
-        is_final: bool = False,
-        changed_since: str = "",
-        streams: Collection[str] = (),
-        inside: bool = False,
         before: int = 0,
         limit: int = 20,
         owner: str | None = None,
     ) -> list[StreamListing]:
         """Streams that match every word of the query (the last word as a prefix), newest first.
 
-        Any text is a valid query; of a long one the beginning counts. `is_final`: the status is one that streams
-        keep (`StreamSummary.is_final`); a search with a status finds only streams that keep theirs, or only others.
-        These narrow the list of one status: `changed_since` (ISO 8601), and `streams`, to which the found ones belong
-        if `inside`, and otherwise not. `before` is the `number` of the last stream seen; 0 starts at the newest.
+        Any text is a valid query; of a long one the beginning counts. `before`: the last `number` that was seen, or 0.
         """
 
     async def find_by_prefix(self, prefix: str, *, limit: int = 100, owner: str | None = None) -> list[str]:

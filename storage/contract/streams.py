@@ -1,6 +1,6 @@
 """Streams and their entries as values: what is written, listed and summed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -87,6 +87,25 @@ class StreamListing:
     opened_at: str
     changed_at: str
     family: str = ""  # the stream that all of its family go back to; "" for that one itself
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFilter:
+    """Which streams a list or a search has; without a status all of them.
+
+    `is_final`: the status is one that streams keep (`StreamSummary.is_final`); a search with a status finds only
+    streams that keep theirs, or only others. These narrow the list of one status: `changed_since` (ISO 8601), and
+    `streams`, to which the found ones belong if `inside`, and otherwise not.
+    """
+
+    status: str = ""
+    is_final: bool = False
+    changed_since: str = ""
+    streams: Collection[str] = ()
+    inside: bool = False
+
+
+ALL_STREAMS = StreamFilter()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from anyio import to_thread
 
 from storage.chain import parse_owners
 from storage.contract.similarity import FindGroup, SimilarStream, find_family
-from storage.contract.streams import Relative, StreamListing
+from storage.contract.streams import ALL_STREAMS, Relative, StreamFilter, StreamListing
 from storage.postgres.appends import cut_word
 from storage.postgres.connections.pool import Database
 from storage.similarity import MAX_SHARING, SharedWords
@@ -86,29 +86,25 @@ class PostgresLists:
     async def find(
         self,
         query: str = "",
+        only: StreamFilter = ALL_STREAMS,
         *,
-        status: str = "",
-        is_final: bool = False,
-        changed_since: str = "",
-        streams: Collection[str] = (),
-        inside: bool = False,
         before: int = 0,
         limit: int = 20,
         owner: str | None = None,
     ) -> list[StreamListing]:
         until = find_upper_bound(before)
-        names = list(streams)
+        names = list(only.streams)
         statement: tuple[Any, ...] = (SELECT_LISTINGS, until, limit)
         if query.strip():
             words = self._tokenizer.split_query(query)
             if not words:
                 return []
-            marks = list_marks(status, owner, is_final=is_final)
+            marks = list_marks(only.status, owner, is_final=only.is_final)
             search = build_search([cut_word(word) for word in words], *marks)
-            statement = (search[0], until, status, limit, names, inside, *search[1])
-        elif status:
-            sql = SELECT_LISTINGS_OF_STREAMS if inside else SELECT_LISTINGS_BY_STATUS
-            statement = (sql, status, until, changed_since, limit, names)
+            statement = (search[0], until, only.status, limit, names, only.inside, *search[1])
+        elif only.status:
+            sql = SELECT_LISTINGS_OF_STREAMS if only.inside else SELECT_LISTINGS_BY_STATUS
+            statement = (sql, only.status, until, only.changed_since, limit, names)
         return [parse_listing(row) for row in await self._db.fetch(*narrow(owner, *statement))]
 
     async def find_similar(

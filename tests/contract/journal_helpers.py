@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from storage.addresses import is_address
 from storage.contract.journal import Journal
-from storage.contract.streams import Entry, StreamListing, StreamSummary
+from storage.contract.streams import Entry, StreamFilter, StreamListing, StreamSummary
 from storage.migrations import Migration
 from storage.postgres import PostgresJournal
 from storage.postgres.connections.pool import MAX_CONNECTIONS
@@ -91,8 +91,18 @@ async def create_stream(journal: Journal, stream: str, search_text: str, *, stat
     await append_entries(journal, stream, 0, {}, summary=StreamSummary(stream, status, {}, search_text))
 
 
-async def find_streams(journal: Journal, query: str = "", **filters: Any) -> list[str]:
-    return [listed.stream for listed in await journal.find(query, **filters)]
+async def find_streams(
+    journal: Journal,
+    query: str = "",
+    *,
+    before: int = 0,
+    limit: int = 20,
+    owner: str | None = None,
+    **only: Any,
+) -> list[str]:
+    """`only`: the fields of `StreamFilter`."""
+    found = await journal.find(query, StreamFilter(**only), before=before, limit=limit, owner=owner)
+    return [listed.stream for listed in found]
 
 
 async def get_listing(journal: Journal, stream: str) -> StreamListing | None:

@@ -1,5 +1,6 @@
 """What every journal must do: lists, searches, and noticing what is new."""
 
+from typing import Any
 from unicodedata import normalize
 
 import pytest
@@ -119,7 +120,7 @@ class ListContract:
         for n in range(4):
             await create_stream(journal, f"s{n}", "cats", status="running" if n else "concluded")
 
-        chosen = {"status": "running", "streams": ["s0", "s2", "unheard of"]}
+        chosen: dict[str, Any] = {"status": "running", "streams": ["s0", "s2", "unheard of"]}
         assert await find_streams(journal, query, **chosen, inside=True) == ["s2"]
         assert await find_streams(journal, query, **chosen) == ["s3", "s1"]
         assert await find_streams(journal, query, **chosen, limit=1) == ["s3"]

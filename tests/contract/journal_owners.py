@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,7 @@ class OwnerContract:
                 assert await find_streams(journal, query, owner=owner) == streams
                 running = [stream for stream in streams if stream <= "s2"]
                 assert await find_streams(journal, query, status="running", owner=owner) == running
-                some = {"status": "running", "streams": ["s0", "s1"]}
+                some: dict[str, Any] = {"status": "running", "streams": ["s0", "s1"]}
                 inside = [stream for stream in running if stream != "s2"]
                 assert await find_streams(journal, query, **some, inside=True, owner=owner) == inside
                 ended = await find_streams(journal, query, status="concluded", is_final=True, owner=owner)

@@ -12,7 +12,7 @@ import pytest
 
 from storage.contract.ledger import LedgerRow
 from storage.contract.outbox import OutboxItem
-from storage.contract.streams import Amount, Entry, OpeningKey, Reservation, StreamSummary
+from storage.contract.streams import Amount, Entry, OpeningKey, Reservation, StreamFilter, StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import AT, append_entries, open_journal
 
@@ -62,9 +62,9 @@ async def use_lists(journal: SqliteJournal) -> None:
         find = partial(journal.find, query, owner=owner)
         await find(before=7)
         for is_final in (True, False):
-            await find(status="concluded", is_final=is_final, before=7)
+            await find(StreamFilter("concluded", is_final=is_final), before=7)
         for inside in (True, False):
-            await find(status="running", streams=["s0"], inside=inside, changed_since=AT)
+            await find(StreamFilter("running", streams=["s0"], inside=inside, changed_since=AT))
         await journal.find_by_prefix("s", owner=owner)
     for owner in (None, "local"):
         await journal.find_family("s0", owner=owner)

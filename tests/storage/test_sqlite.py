@@ -11,7 +11,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from storage.contract.errors import ConflictError, StorageError
-from storage.contract.streams import Amount, StreamSummary
+from storage.contract.streams import Amount, StreamFilter, StreamSummary
 from storage.sqlite import SqliteJournal
 from storage.sqlite.connections.connection import require_sqlite
 from tests.contract.journal_helpers import (
@@ -133,7 +133,7 @@ class TestSurviving:
             ):
                 seen: list[str] = []
                 before = 0
-                while page := await journal.find(query, status=narrowed, before=before, limit=500):
+                while page := await journal.find(query, StreamFilter(narrowed), before=before, limit=500):
                     seen += [listed.stream for listed in page]
                     before = page[-1].number
                 assert seen == streams

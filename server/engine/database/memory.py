@@ -31,7 +31,7 @@ from server.engine.database.errors import (
     translate_storage_errors,
 )
 from storage.contract.similarity import find_family
-from storage.contract.streams import StreamListing
+from storage.contract.streams import StreamFilter, StreamListing
 
 if TYPE_CHECKING:
     from server.engine.database.snapshots import DebateSnapshot
@@ -190,7 +190,7 @@ async def find_newest(
     """The newest debates with a result, of each group one."""
     found, looked_at, before = dict[Group, StreamListing](), 0, 0
     while len(found) < NEWEST and looked_at < MAX_LOOKED_AT:
-        page = await store.find(status="concluded", limit=NEWEST, before=before)
+        page = await store.find("", StreamFilter("concluded"), limit=NEWEST, before=before)
         for listed in page:
             if group := grouping(listed):
                 found.setdefault(group, listed)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 import anyio
 
@@ -36,7 +35,16 @@ from server.signing import Signer
 from storage.contract import LOCAL_OWNER
 from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
 from storage.contract.journal import Journal
-from storage.contract.streams import Entry, OpeningKey, Relative, Reservation, StreamHead, StreamListing
+from storage.contract.streams import (
+    ALL_STREAMS,
+    Entry,
+    OpeningKey,
+    Relative,
+    Reservation,
+    StreamFilter,
+    StreamHead,
+    StreamListing,
+)
 
 MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
@@ -238,10 +246,12 @@ class DebateStore:
     def compute_seal(self, debate_id: str, head: Recorded) -> str:
         return self.signer.seal(debate_id, head.seq, bytes.fromhex(head.hash)) if self.signer else ""
 
-    async def find(self, query: str = "", **filters: Any) -> list[StreamListing]:
-        """Rows of lists and searches, newest first; filters as in `Journal.find`."""
+    async def find(
+        self, query: str = "", only: StreamFilter = ALL_STREAMS, *, before: int = 0, limit: int = 20
+    ) -> list[StreamListing]:
+        """Rows of lists and searches, newest first, as of `Journal.find`."""
         with translate_storage_errors():
-            return await self.journal.find(query, owner=self.owner, **filters)
+            return await self.journal.find(query, only, before=before, limit=limit, owner=self.owner)
 
     async def find_by_prefix(self, prefix: str, limit: int) -> list[str]:
         """Ids that begin so, in order of the alphabet."""
