@@ -75,8 +75,8 @@ ROOMS: dict[str, str] = {
     ),
     "models.windows": "debate.facts models models.fakes models.prices models.providers",
     "models.registry": (
-        "debate.facts debate.votes models models.client models.embeddings models.fakes models.local "
-        "models.own models.prices models.providers models.resilience"
+        "debate.facts debate.votes models models.client models.concurrency models.embeddings models.fakes "
+        "models.local models.own models.prices models.providers models.resilience"
     ),
     "models.model_servers": "models.providers models.registry models.windows",
     "engine": "",

@@ -22,6 +22,7 @@ from server.models import (
     watch_nothing,
 )
 from server.models.client import AbsentModel
+from server.models.concurrency import Share
 from server.models.embeddings import CachedEmbedder, Embedder, VectorCache
 from server.models.fakes.chaos import Chaos, FaultyModel, is_faulty, parse_faulty_name, unwrap_faulty_name
 from server.models.fakes.embeddings import ScriptedEmbedder
@@ -116,11 +117,14 @@ class ModelRegistry:
         self._prices = prices or PriceTable()
         self._connections = connections or Connections()
         self._guard = guard or Guard()
-        self.set_share = self._guard.set_share
         self._models: dict[str, Model] = {}
         self._embedders: dict[str, tuple[Embedder, str]] = {}
         self._vectors = vectors
         self._chaos, self._watch = chaos, watch
+
+    def set_share(self, share: Share) -> None:
+        """Take this part of the limits of providers from now on; other processes take the rest."""
+        self._guard.set_share(share)
 
     def get(self, name: str) -> Model:
         """The model of that name, the same object every time.

@@ -16,7 +16,7 @@ from server.debate.ballots.waves import find_wave, is_blind_ballot
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
-from server.debate.replies.extract import find_json, find_sections, normalize_keys, normalize_name
+from server.debate.replies.extract import Reply, find_json, find_sections, normalize_keys, normalize_name
 from server.debate.replies.findings import NO_SIDE
 from server.debate.replies.votes import resolve_vote
 from server.debate.rules.calls import Call
@@ -41,7 +41,7 @@ _LIST = re.compile(rf"(?<![\w.,/])(?:{_NUMBER}\s?%?\s?[/|;:]\s?){{1,30}}{_NUMBER
 _ROUND = re.compile(r"\d{1,3}")
 
 
-def parse_ballot(debate: Debate, call: Call, text: str, *, is_informative: bool) -> dict[str, Any]:
+def parse_ballot(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     """The fields of a `Balloted` event. Beliefs that are not informative need not sum to one.
 
     Raises:
@@ -53,7 +53,7 @@ def parse_ballot(debate: Debate, call: Call, text: str, *, is_informative: bool)
     position = clean_sentence(fields.get("position")) or clean_sentence(fields.get("reasoning"))
     return {
         "wave": find_wave(debate, call.slot_index),
-        "beliefs": build_beliefs(debate, amounts, is_informative=is_informative),
+        "beliefs": build_beliefs(debate, amounts, is_informative=reply.informative),
         "position": position,
         "moved_by": None
         if is_blind_ballot(call.slot_index)

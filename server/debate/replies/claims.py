@@ -12,8 +12,9 @@ from server.debate.arguments.points import Point, list_points
 from server.debate.facts.answers import Claim, ClaimLink, ClaimRelation, Extracted, LeftOut, PointKind, Usage
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.replies.extract import find_debaters, find_list, normalize_keys
+from server.debate.replies.extract import Reply, find_debaters, find_list, normalize_keys
 from server.debate.replies.observations import MAX_WHY_LENGTH, OptionalText, find_words
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 
 MAX_LINKS = 12
@@ -61,13 +62,13 @@ class References(NamedTuple):
         return found[0].target if found and found[0].target in self.points else None
 
 
-def parse_extraction(debate: Debate, text: str, *, is_informative: bool) -> dict[str, Any]:
+def parse_extraction(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
     """The fields of an `Extracted` event. What a model too small for it says is not read.
 
     Raises:
         ValueError: there is no list of claims.
     """
-    if not is_informative:
+    if not reply.informative:
         return {}
     given, fields = find_list(text, "claims")
     read = [read_row(row) for row in given[:MAX_CLAIMS]]

@@ -11,14 +11,14 @@ from server.debate.documents.digests import (
 from server.debate.documents.quotes import find_span, is_long_enough
 from server.debate.facts.answers import Extent
 from server.debate.facts.text import collapse_whitespace
-from server.debate.replies.extract import find_json, normalize_keys
+from server.debate.replies.extract import Reply, find_json, normalize_keys
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 
 _QUOTED = re.compile('[\u201c\u201e"\u00ab]([^\u201c\u201d\u201e"\u00ab\u00bb]{12,400})[\u201d\u201c"\u00bb]')
 
 
-def parse_digest(debate: Debate, call: Call, text: str) -> dict[str, Any]:
+def parse_digest(debate: Debate, call: Call, text: str, _reply: Reply) -> dict[str, Any]:
     """The fields of a `Digested` event. Quotes that the section does not hold are dropped and counted.
 
     Raises:

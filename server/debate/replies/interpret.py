@@ -248,38 +248,18 @@ def parse_deliverable(debate: Debate, _call: Call, text: str, reply: Reply) -> d
     return {"text": text[:MAX_RESULT_LENGTH], "cut": reply.cut or len(text) > MAX_RESULT_LENGTH}
 
 
-def parse_judgment_reply(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-    return parse_judgment(debate, call, text, is_informative=reply.informative)
-
-
-def parse_ballot_reply(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
-    return parse_ballot(debate, call, text, is_informative=reply.informative)
-
-
-def parse_observation_reply(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
-    return parse_observation(debate, text, is_informative=reply.informative)
-
-
-def parse_extraction_reply(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
-    return parse_extraction(debate, text, is_informative=reply.informative)
-
-
-def parse_digest_reply(debate: Debate, call: Call, text: str, _reply: Reply) -> dict[str, Any]:
-    return parse_digest(debate, call, text)
-
-
 REPLY_PARSERS: dict[str, tuple[type[AnswerEvent], ReplyParser]] = {
     "framing": (PositionsFramed, parse_framing),
-    "digest": (Digested, parse_digest_reply),
+    "digest": (Digested, parse_digest),
     "argument": (Spoke, parse_argument),
     "message": (Spoke, parse_direct_message),
     "answer": (Spoke, parse_answer),
-    "ballot": (Balloted, parse_ballot_reply),
-    "judgment": (Judged, parse_judgment_reply),
+    "ballot": (Balloted, parse_ballot),
+    "judgment": (Judged, parse_judgment),
     "opening": (RoundOpened, parse_round_plan),
     "closing": (RoundClosed, parse_closing),
     "audit": (Audited, parse_text),
-    "observation": (Observed, parse_observation_reply),
-    "extraction": (Extracted, parse_extraction_reply),
+    "observation": (Observed, parse_observation),
+    "extraction": (Extracted, parse_extraction),
     "deliverable": (Synthesized, parse_deliverable),
 }

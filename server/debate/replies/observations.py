@@ -12,7 +12,8 @@ from server.debate.documents.quotes import find_span
 from server.debate.facts.answers import Contest, Mark, Pattern, Span
 from server.debate.facts.events import Spoke
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.replies.extract import find_debaters, find_list, normalize_keys
+from server.debate.replies.extract import Reply, find_debaters, find_list, normalize_keys
+from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import locate_relabelled, relabel
 
@@ -51,13 +52,13 @@ class Allegation(BaseModel):
     why: OptionalText = ""
 
 
-def parse_observation(debate: Debate, text: str, *, is_informative: bool) -> dict[str, Any]:
+def parse_observation(debate: Debate, _call: Call, text: str, reply: Reply) -> dict[str, Any]:
     """The fields of an `Observed` event. What a model too small for it says is not read.
 
     Raises:
         ValueError: there is no list of marks.
     """
-    if not is_informative:
+    if not reply.informative:
         return {}
     given, _ = find_list(text, "marks")
     marks = [find_mark(debate, row) for row in given[:MAX_MARKS]]

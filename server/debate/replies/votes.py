@@ -16,6 +16,7 @@ from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import clean
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.replies.extract import (
+    Reply,
     find_debaters,
     find_json,
     find_sections,
@@ -51,7 +52,7 @@ MARGIN_WORDS = {
 """Margins that models give in words where they give no beliefs."""
 
 
-def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: bool) -> dict[str, Any]:
+def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
     """The fields of a `Judged` event. A finding that is not informative need not agree with itself.
 
     Raises:
@@ -66,11 +67,11 @@ def parse_judgment(debate: Debate, call: Call, text: str, *, is_informative: boo
     if named is ... and not beliefs:
         raise ValueError('"winner" is missing: name one position, or null')
     winner = find_leader(beliefs) if named is ... else resolve_vote(debate, named, "winner", call.reading)
-    if is_informative:
+    if reply.informative:
         check_beliefs(debate, winner, beliefs, call.reading)
         check_findings(debate, winner, fields, text, call.reading)
     cited, unknown = parse_cited(debate, fields, call.reading)
-    if is_informative and winner and "cited" in fields and can_ask_again(call):
+    if reply.informative and winner and "cited" in fields and can_ask_again(call):
         check_cited(debate, winner, cited, call.reading)
     verdict = clean_text(fields.get("verdict")) or clean_text(fields.get("reasoning"))
     common = clean_text(fields.get("common_position")) if not winner else ""

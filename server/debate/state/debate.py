@@ -77,10 +77,10 @@ class Debate:
     handoffs: tuple[HandedOff, ...] = ()
     handoff_failures: tuple[HandoffFailed, ...] = ()
     research: tuple[Researched, ...] = ()
+    research_versions: tuple[int, ...] = ()  # the version that each of them made
     observations: tuple[Observed, ...] = ()
     extractions: tuple[Extracted, ...] = ()
     measurements: tuple[Measured, ...] = ()
-    research_versions: tuple[int, ...] = ()  # the version that each of them made
     ballots: tuple[Balloted, ...] = ()  # without samples
     samples: tuple[Balloted, ...] = ()  # of the baseline
     skipped: TalkSkipped | None = None
