@@ -57,7 +57,7 @@ backend replicas
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A request that the provider received."""
 
     at: float
@@ -69,12 +69,12 @@ class Asked:
 class Provider(Stub):
     """Remembers what was asked more than once, and whether it was answered before."""
 
-    asked: defaultdict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+    asked: defaultdict[str, list[ReceivedRequest]] = field(default_factory=lambda: defaultdict(list))
 
     async def _serve_request(
         self, request: StubRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        asked = Asked(perf_counter(), request.headers.get("authorization", ""))
+        asked = ReceivedRequest(perf_counter(), request.headers.get("authorization", ""))
         if request.path.endswith("/chat/completions"):
             self.asked[sha256(json.dumps(request.body).encode()).hexdigest()].append(asked)
         await super()._serve_request(request, reader, writer)
@@ -104,7 +104,7 @@ class Replica:
             while not await asyncio.to_thread(is_ready, self.port):  # noqa: ASYNC110  (another process)
                 await asyncio.sleep(0.05)
 
-    def has_received(self, asked: Asked) -> bool:
+    def has_received(self, asked: ReceivedRequest) -> bool:
         """Whether this server asked, and lived when the answer was sent."""
         is_own = asked.key.endswith(self.environ["OPENAI_API_KEY"])
         is_answered = asked.answered_at < inf

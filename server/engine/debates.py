@@ -136,8 +136,8 @@ class DebateManager:
         """
         await self._turnstile.enter()
         setup = await self.planner.plan(request, self.store.journal, self.store.owner)
-        asked = repeats.build_asked(joins, start=request)
-        return await self._create(setup, (), actor, code, asked, guest, LOCAL_OWNER, hold=hold)
+        identity = repeats.build_identity(joins, start=request)
+        return await self._create(setup, (), actor, code, identity, guest, LOCAL_OWNER, hold=hold)
 
     async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
         """The debate of an earlier request: run to its end, or as far as naming its positions."""
@@ -185,8 +185,8 @@ class DebateManager:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = (await self.load(debate_id)).require_whole()
         setup, inherited = await self.planner.plan_fork(parent, at_round, changes, self.store.journal)
-        asked = repeats.build_asked(joins, fork=debate_id, at_round=at_round, changes=changes)
-        return await self._create(setup, inherited, actor, code, asked, guest, parent.owner)
+        identity = repeats.build_identity(joins, fork=debate_id, at_round=at_round, changes=changes)
+        return await self._create(setup, inherited, actor, code, identity, guest, parent.owner)
 
     async def _create(
         self,
@@ -194,7 +194,7 @@ class DebateManager:
         inherited: Sequence[Event],
         actor: str,
         code: CallerCode,
-        asked: repeats.Asked | None,
+        identity: repeats.RequestIdentity | None,
         guest: Guest,
         owner: str,
         *,
@@ -205,7 +205,7 @@ class DebateManager:
         check_contribution([setup], actor)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self.store.open((setup, *inherited), actor, asked, owner=owner)
+            snapshot = await self.store.open((setup, *inherited), actor, identity, owner=owner)
         if code:
             self._driver.code[snapshot.id] = code
         if guest.client:

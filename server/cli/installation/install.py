@@ -86,7 +86,7 @@ def uninstall(client: str, project: bool, only_print: bool) -> None:
         present = read_entry(text, target.syntax, target.entry_path)
         new = remove_entry(text, target.syntax, target.entry_path)
     except ValueError as error:
-        raise unchanged(client, path, error) from None
+        raise build_refusal(client, path, error) from None
     if present is None:
         click.echo(f"{path} has no such server.")
     elif only_print:
@@ -140,7 +140,7 @@ def write_entry(client: str, path: Path, entry: Mapping[str, Any]) -> None:
                 merged[name] = {**present[name], **entry.get(name, {})}
         new = add_entry(target, text, merged)
     except ValueError as error:
-        raise unchanged(client, path, error) from None
+        raise build_refusal(client, path, error) from None
     if present == merged:
         click.echo(f"{path} already has this server.")
         return
@@ -154,7 +154,7 @@ def read_text(client: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except (OSError, ValueError) as error:
-        raise unchanged(client, path, error) from None
+        raise build_refusal(client, path, error) from None
 
 
 def replace_file(client: str, path: Path, text: str, *, private: bool = False) -> Path | None:
@@ -168,11 +168,11 @@ def replace_file(client: str, path: Path, text: str, *, private: bool = False) -
             shutil.copy2(path, backup)
         write_atomically(path, text if text.endswith("\n") else f"{text}\n", private=private)
     except OSError as error:
-        raise unchanged(client, path, error) from None
+        raise build_refusal(client, path, error) from None
     return backup
 
 
-def unchanged(client: str, path: Path, error: Exception) -> click.ClickException:
+def build_refusal(client: str, path: Path, error: Exception) -> click.ClickException:
     reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
     return click.ClickException(
         f"{path} was not changed: {getattr(error, 'strerror', None) or reason}. "

@@ -56,17 +56,17 @@ Joins = bool | Literal["ever"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestIdentity:
     """A request as data, if repeats of it are to find its debate, and for how long; None for ever."""
 
     data: Mapping[str, Any]
     window: timedelta | None
 
 
-def build_asked(joins: Joins, **given: Any) -> Asked | None:
+def build_identity(joins: Joins, **given: Any) -> RequestIdentity | None:
     """What a request asks for; None where it joins nothing."""
     data = {name: dump_arguments(one) if isinstance(one, BaseModel) else one for name, one in given.items()}
-    return Asked(data, None if joins == "ever" else REPEAT_WINDOW) if joins else None
+    return RequestIdentity(data, None if joins == "ever" else REPEAT_WINDOW) if joins else None
 
 
 def find_repeated(
@@ -130,8 +130,8 @@ def find_repeated_turn(
     return Intervention((), told)
 
 
-def build_opening_key(owner: str, actor: str, asked: Asked, now: datetime) -> OpeningKey:
+def build_opening_key(owner: str, actor: str, identity: RequestIdentity, now: datetime) -> OpeningKey:
     """The key of what this actor asks for at this time, for debates of this owner."""
-    digest = sha256(encode_json({"owner": owner, "actor": actor, "asked": dict(asked.data)})).hexdigest()
-    since = (now - asked.window).isoformat(timespec="milliseconds") if asked.window else ""
+    digest = sha256(encode_json({"owner": owner, "actor": actor, "asked": dict(identity.data)})).hexdigest()
+    since = (now - identity.window).isoformat(timespec="milliseconds") if identity.window else ""
     return OpeningKey(digest, since.replace("+00:00", "Z"))

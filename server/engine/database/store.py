@@ -28,7 +28,7 @@ from server.engine.database.errors import (
 from server.engine.database.ledger import add_ledger
 from server.engine.database.memory import Embed, add_memory, is_retracted, withdraw, withdraw_gone
 from server.engine.database.recent import RecentDebates
-from server.engine.database.repeats import Asked, TwinError, build_opening_key
+from server.engine.database.repeats import RequestIdentity, TwinError, build_opening_key
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
 from server.engine.database.summaries import build_stream_summary
 from server.signing import Signer
@@ -82,14 +82,14 @@ class DebateStore:
         self,
         events: Sequence[Event],
         actor: str,
-        asked: Asked | None = None,
+        identity: RequestIdentity | None = None,
         *,
         debate_id: str = "",
         owner: str = LOCAL_OWNER,
     ) -> DebateSnapshot:
         """Record a new debate, by default under a new id; a fork begins with the events it inherits.
 
-        `asked`: the request for it, if repeats of it are to find this debate. `owner`: for a store of all.
+        `identity`: the request for it, if repeats of it are to find this debate. `owner`: for a store of all.
 
         Raises:
             TwinError: the request is a repeat.
@@ -99,7 +99,7 @@ class DebateStore:
         assert isinstance(setup, Opened)
         debate_id = debate_id or build_debate_id()
         owner = self.owner or owner
-        key = build_opening_key(owner, actor, asked, self.clock()) if asked else None
+        key = build_opening_key(owner, actor, identity, self.clock()) if identity else None
         setup = await add_memory(setup, self.of(owner))
         async with self.opening:
             events = (await add_ledger(setup, self.journal, owner), *inherited)

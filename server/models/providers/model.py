@@ -73,7 +73,7 @@ class ProviderCaller(ABC):
         timeout: float,  # noqa: ASYNC109  (of all attempts)
         max_attempts: int = MAX_ATTEMPTS,
         simplify: Callable[[ProviderFailure], bool] = lambda _: False,
-    ) -> "Asked[A]":
+    ) -> "TimedAnswer[A]":
         """What `attempt` returns, which may raise any exception. Raises ModelError.
 
         `simplify`: whether the next attempt asks for less after this failure, and so need not wait.
@@ -94,7 +94,7 @@ class ProviderCaller(ABC):
         except TimeoutError:
             detail = f"{self.name} did not answer within {timeout:g} seconds."
             raise ModelError("timeout", detail, attempts=max(count, 1)) from None
-        return Asked(answer, count, anyio.current_time() - started)
+        return TimedAnswer(answer, count, anyio.current_time() - started)
 
     async def _wait_before_retry(self, failure: ProviderFailure, attempt: int, max_attempts: int) -> None:
         """Wait for the next attempt and the end of the cooldown. Raises ModelError if that is no use."""
@@ -115,7 +115,7 @@ class ProviderCaller(ABC):
         raise ModelError(failure.cause, failure.detail, attempts=attempt) from None
 
 
-class Asked(NamedTuple, Generic[A]):
+class TimedAnswer(NamedTuple, Generic[A]):
     answer: A
     attempts: int
     seconds: float

@@ -132,7 +132,7 @@ class LiveClient:
 
 
 @dataclass(eq=False)
-class Asked:
+class QueuedTurn:
     """A turn that the client's model is to write."""
 
     request: Request
@@ -152,19 +152,19 @@ class Asked:
 
 
 @dataclass(eq=False)
-class Desk:
+class SamplingQueue:
     """What a debate asks of a client of the 2026 era, and the answers that its calls bring."""
 
     _: KW_ONLY
     seconds: float
     calls: int = 0  # that are open
     batches: int = 0
-    asked: dict[str, Asked] = field(default_factory=dict)  # by the key under which the answer comes
+    turns: dict[str, QueuedTurn] = field(default_factory=dict)  # by the key under which the answer comes
     changed: anyio.Event = field(default_factory=anyio.Event)
 
     @property
     def is_lent(self) -> bool:
-        return self.calls > 0 or any(asked.is_out for asked in self.asked.values())
+        return self.calls > 0 or any(turn.is_out for turn in self.turns.values())
 
     def notify(self) -> None:
         self.changed.set()
@@ -182,27 +182,27 @@ class Desk:
 
     async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:  # noqa: ARG002
         key = f"{request.seat} {secrets.token_urlsafe(9)}"
-        self.asked[key] = asked = Asked(request, anyio.current_time())
+        self.turns[key] = turn = QueuedTurn(request, anyio.current_time())
         self.notify()
         try:
-            answer = await self._wait_for_answer(asked)
+            answer = await self._wait_for_answer(turn)
         finally:
-            del self.asked[key]
+            del self.turns[key]
             self.notify()
-        return read_reply(answer, anyio.current_time() - asked.since)
+        return read_reply(answer, anyio.current_time() - turn.since)
 
-    async def _wait_for_answer(self, asked: Asked) -> InputResponse:
-        while asked.answer is None:
+    async def _wait_for_answer(self, turn: QueuedTurn) -> InputResponse:
+        while turn.answer is None:
             if not self.is_lent:
                 raise WithdrawnError
-            changed, left = self.changed, (asked.until or float("inf")) - anyio.current_time()
+            changed, left = self.changed, (turn.until or float("inf")) - anyio.current_time()
             if left <= 0:
                 raise ModelError("timeout", f"{CLIENT} did not answer within {self.seconds:g} seconds.")
             with anyio.move_on_after(left):
                 await changed.wait()
-        if isinstance(asked.answer, Exception):
-            raise asked.answer
-        return asked.answer
+        if isinstance(turn.answer, Exception):
+            raise turn.answer
+        return turn.answer
 
     def take(self, answers: Mapping[str, InputResponse], batch: int) -> None:
         """Take what a call brings. `batch`: the one that it answers; 0 for a call that answers none.
@@ -210,38 +210,42 @@ class Desk:
         What the client leaves out it has given up; so has a client that calls anew, all that is out.
         """
         for key, answer in answers.items():
-            if (asked := self.asked.get(key)) and asked.times and asked.answer is None:
-                asked.answer = answer
-        for asked in self.asked.values():
-            if asked.is_out and batch in (0, asked.batch):
-                asked.until = None
-                if asked.times >= TIMES_ASKED:
+            if (turn := self.turns.get(key)) and turn.times and turn.answer is None:
+                turn.answer = answer
+        for turn in self.turns.values():
+            if turn.is_out and batch in (0, turn.batch):
+                turn.until = None
+                if turn.times >= TIMES_ASKED:
                     detail = f"{CLIENT} came back without an answer: it, or its person, may have refused."
-                    asked.answer = ModelError("refused", detail)
+                    turn.answer = ModelError("refused", detail)
         self.notify()
 
     async def wait_until_due(self) -> None:
-        while not any(asked.is_due for asked in self.asked.values()):
+        while not any(turn.is_due for turn in self.turns.values()):
             await self.changed.wait()
 
     async def gather(self, count: int) -> None:
         """Wait for so many turns that are due together; a budget may let fewer of them be asked for."""
         with anyio.move_on_after(GATHERING_SECONDS):
-            while len(self.asked) < count:
+            while len(self.turns) < count:
                 await self.changed.wait()
 
     def hand_out(self) -> dict[str, CreateMessageRequest]:
         """What to ask now: all that was not asked yet, else one of those that the client gave up."""
-        due = {key: asked for key, asked in self.asked.items() if asked.is_due}
-        chosen = {key: asked for key, asked in due.items() if not asked.times} or dict([*due.items()][:1])
+        due = {key: turn for key, turn in self.turns.items() if turn.is_due}
+        chosen = {key: turn for key, turn in due.items() if not turn.times} or dict([*due.items()][:1])
         self.batches += 1
-        for asked in chosen.values():
-            asked.times, asked.batch = asked.times + 1, self.batches
-            asked.until = anyio.current_time() + min(self.seconds, asked.request.timeout)
+        for turn in chosen.values():
+            turn.times, turn.batch = turn.times + 1, self.batches
+            turn.until = anyio.current_time() + min(self.seconds, turn.request.timeout)
         self.notify()
-        return {key: build_message(asked.request) for key, asked in chosen.items()}
+        return {key: build_message(turn.request) for key, turn in chosen.items()}
 
 
-def find_desk(call: ToolCall, debate_id: str) -> Desk:
+def find_queue(call: ToolCall, debate_id: str) -> SamplingQueue:
     found: Any = call.manager.clients.get(debate_id)
-    return found if isinstance(found, Desk) else Desk(seconds=call.manager.client_terms.seconds)
+    return (
+        found
+        if isinstance(found, SamplingQueue)
+        else SamplingQueue(seconds=call.manager.client_terms.seconds)
+    )

@@ -25,7 +25,7 @@ from server.tools.asking.elicitation import (
     read_answer,
     read_state,
 )
-from server.tools.asking.sampling import Desk, LiveClient, find_desk, offers_sampling
+from server.tools.asking.sampling import LiveClient, SamplingQueue, find_queue, offers_sampling
 from server.tools.tool import ToolCall
 
 MAX_LEGS = 8
@@ -44,7 +44,7 @@ def build_client(call: ToolCall, debate_id: str = "") -> ClientModel | None:
     """The model that a client lends for a debate, by default for one that is about to be opened."""
     if not offers_sampling(call):
         return None
-    return find_desk(call, debate_id) if is_asked_by_result(call) else LiveClient(call)
+    return find_queue(call, debate_id) if is_asked_by_result(call) else LiveClient(call)
 
 
 async def wait(
@@ -82,7 +82,7 @@ async def wait_with_model(
     client, left = build_client(call, debate_id), max(deadline - anyio.current_time(), 0)
     if client is None:
         return await waiting(left)
-    if not isinstance(client, Desk):
+    if not isinstance(client, SamplingQueue):
         call.manager.attend(debate_id, client)
         return await waiting(left)
     if left <= 0:
@@ -102,7 +102,7 @@ async def wait_with_model(
 
 
 async def race(
-    call: ToolCall, desk: Desk, debate_id: str, follow: Callable[[], Awaitable[DebateSnapshot]]
+    call: ToolCall, queue: SamplingQueue, debate_id: str, follow: Callable[[], Awaitable[DebateSnapshot]]
 ) -> DebateSnapshot | None:
     """What `follow` returns; None if there is something to ask the client before. Raises what `follow` raises."""
     found: DebateSnapshot | None = None
@@ -113,9 +113,9 @@ async def race(
         tasks.cancel_scope.cancel()
 
     async def wait_for_desk() -> None:
-        await desk.wait_until_due()
+        await queue.wait_until_due()
         snapshot = await call.manager.load(debate_id)
-        await desk.gather(sum(due.model == CLIENT for due in pending_calls(snapshot.debate)))
+        await queue.gather(sum(due.model == CLIENT for due in pending_calls(snapshot.debate)))
         tasks.cancel_scope.cancel()
 
     try:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 import uvicorn
 from playwright.async_api import BrowserContext, ConsoleMessage, Page, expect
-from playwright.async_api import Request as Asked
+from playwright.async_api import Request as BrowserRequest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -47,7 +47,7 @@ class Window:
     async def open(self, debate_id: str = "") -> Page:
         page, complain = await self.context.new_page(), self.complaints.append
 
-        def check_request(asked: Asked) -> None:
+        def check_request(asked: BrowserRequest) -> None:
             if not asked.url.startswith(self.guest.site.guard.origin) or asked.headers.get("referer"):
                 complain(f"asked for {asked.url}")
 
