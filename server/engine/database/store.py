@@ -49,7 +49,6 @@ from storage.contract.streams import (
 MAX_OPENING = 4  # debates that are opened at once: more would queue for the database before other requests
 SYSTEM_ACTOR = "counterpoint"  # the actor of every entry that no caller asked for
 
-
 OnCommit = Callable[[DebateSnapshot], None]
 """Called with each new state of a debate. Must not raise or block."""
 
@@ -137,11 +136,8 @@ class DebateStore:
     async def load_many(self, debate_ids: Collection[str]) -> dict[str, DebateSnapshot]:
         """As `load` of each, in two statements. Those that are not there, or cannot be read, are left out."""
         heads = await self.find_heads(debate_ids)
-        loaded = {
-            name: known
-            for name, head in heads.items()
-            if (known := self._find_recent(name, head)) is not None
-        }
+        recent = {name: self._find_recent(name, head) for name, head in heads.items()}
+        loaded = {name: known for name, known in recent.items() if known}
         with translate_storage_errors():
             read = await self.journal.read_many(heads.keys() - loaded.keys())
         for name, found in read.items():
