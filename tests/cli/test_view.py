@@ -22,8 +22,8 @@ from tests.support.servers import Cli
 pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([A-Za-z0-9_-]{22,})/(debates/[a-z0-9]+)?\n")
-TIMEOUT = 20  # seconds, for a process to start or to end
-SLACK = 2  # seconds, for an exit on a machine that does something else as well
+TIMEOUT = 60  # seconds, for a process to start or to end
+SLACK = 8  # seconds, for an exit on a machine that does something else as well
 
 
 class Viewer:

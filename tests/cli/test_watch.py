@@ -20,6 +20,7 @@ from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.requirement("D26"), pytest.mark.slow]
 
+PATIENCE = 30  # seconds: a watcher starts meanwhile, on a machine that does something else as well
 ASKED = {"question": "Ship it?", "run": True, "wait_seconds": 0, "options": {"framing": False}}
 
 
@@ -32,7 +33,7 @@ class Watcher:
         self.lines = BufferedByteReceiveStream(process.stdout)
 
     async def read_entry(self) -> dict[str, Any]:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             return dict(json.loads(await self.lines.receive_until(b"\n", 10**6)))
 
     async def read_through(self, kind: str) -> list[dict[str, Any]]:
@@ -73,11 +74,11 @@ async def test_a_debate_of_a_server_is_followed_to_its_end_by_the_beginning_of_i
             ]  # the models are still asked
             await other.read_through("phase_entered")
             other.process.send_signal(signal.SIGINT)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 assert await other.process.wait() == 128 + signal.SIGINT
             gate.release.set()
             seen += await watcher.read_through("ended")
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 assert await watcher.process.wait() == 0
         assert (await call(client, "get_verdict", debate_id=debate_id))["status"] == "concluded"
 
