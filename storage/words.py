@@ -36,13 +36,15 @@ class Tokenizer:
         self._db: sqlite3.Connection | None = None
 
     def split(self, text: str) -> list[str]:
-        """The words of a text in order."""
+        """The words of a text in order; accents that belong to no letter are none."""
         if self._db is None:
             self._db = sqlite3.connect(":memory:", isolation_level=None)
             self._db.executescript(CREATE_TABLES)
         whole = text.encode(errors="replace").decode()  # half of a surrogate pair is in no word
         self._db.execute("insert into given (rowid, text) values (1, ?)", [whole])
-        words = [word for (word,) in self._db.execute("select term from word order by offset")]
+        words = [
+            word for (word,) in self._db.execute("select term from word where term <> '' order by offset")
+        ]
         self._db.execute("insert into given (given) values ('delete-all')")
         return words
 

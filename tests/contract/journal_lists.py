@@ -165,6 +165,7 @@ class SearchContract:
             "remote NOT work",
             "words:remote",
             "\0",
+            "\u0301",
             "-",
         ],
     )

@@ -162,10 +162,15 @@ class SimilarityContract:
         await conclude(journal, "s", "queue")
         assert await find_similar(journal, "queue") == ["s"]
 
-    @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "no" * 2_000])
+    @pytest.mark.parametrize("text", ["", " ?! ", "nothing of it", "\0", "\u0301", "no" * 2_000])
     async def test_a_text_may_be_similar_to_nothing(self, journal: Journal, text: str) -> None:
         await conclude(journal, "s", "Which queue?")
         assert await find_similar(journal, text) == []
+
+    async def test_accents_without_a_letter_are_no_words(self, journal: Journal) -> None:
+        await conclude(journal, "s", "Which \u0301 queue 日\u0301?")
+        for text in ("queue", "日", "\U0001f600\u0301 queue"):
+            assert await find_similar(journal, text) == ["s"], text
 
     async def test_streams_of_other_owners_are_not_similar_and_count_for_nothing(
         self, journal: Journal
@@ -192,6 +197,6 @@ class SimilarityContract:
         assert await find_similar(journal, "queue") == []
 
     @READ_ONLY_FUZZ_SETTINGS
-    @given(text=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\ud800é"))
+    @given(text=st.text() | st.text(alphabet="\"*^():-+ {}ANDORNEAR'\0a\u0301\ud800é"))
     async def test_any_text_can_be_compared(self, journal: Journal, text: str) -> None:
         await journal.find_similar(text, status="concluded")
