@@ -1,4 +1,5 @@
 import asyncio
+import os
 import resource
 import sqlite3
 import sys
@@ -14,6 +15,7 @@ from storage.contract.errors import ConflictError, StorageError
 from storage.contract.streams import Amount, StreamFilter, StreamSummary
 from storage.sqlite import SqliteJournal
 from storage.sqlite.connections.connection import require_sqlite
+from storage.sqlite.connections.database_file import is_missing
 from tests.contract.journal_helpers import (
     TIMEOUT,
     append_entries,
@@ -363,3 +365,19 @@ class TestRefusing:
 def test_what_an_sqlite_lacks_is_named(version: tuple[int, ...], module: str, message: str) -> None:
     with pytest.raises(StorageError, match=message):
         require_sqlite(version, [module])
+
+
+@pytest.mark.requirement("M3")
+@pytest.mark.anyio
+async def test_a_database_is_missing_until_something_is_stored_in_the_file_or_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "debates.db"
+    assert is_missing(path)
+    path.touch()
+    assert is_missing(path)
+    async with open_journal(str(path)) as journal:
+        await append_entries(journal, "s", 0, {})
+        assert not is_missing(path)
+    os.truncate(path, 0)
+    assert is_missing(path)
+    (tmp_path / "debates.db-wal").write_bytes(b"x")
+    assert not is_missing(path)
