@@ -40,7 +40,11 @@ class SharedWords(NamedTuple):
 
     @classmethod
     def weigh(
-        cls, words: Sequence[str], found: Mapping[int, Sequence[int]], titles: Mapping[int, str], total: int
+        cls,
+        words: Sequence[str],
+        found: Mapping[int, Sequence[int]],
+        titles: Mapping[int, str | bytes],
+        total: int,
     ) -> "SharedWords":
         """Weigh words as BM25 does, by how few of so many streams have them: those of one title count once.
 
