@@ -147,6 +147,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"action": "threshold", "threshold": "1/" + "9" * 50}, "`threshold` may have 20 characters at most."),
     ({"action": "threshold", "threshold": "3/2"}, "no fraction above 0 and at most 1"),
     ({"action": "replace_model", "to": "Zed", "model": "scripted"}, "Nobody here is called 'Zed'."),
+    ({"action": "replace_model", "to": "Ada", "model": " "}, "Pass `model`: the name of the model"),
     ({"action": "challenge", "to": "Zed", "text": "?"}, "Nobody here is called 'Zed'."),
     ({"action": "retract", "to": "Ada", "round": 7}, "There is no turn of 'Ada' in round 7"),
     ({"action": "resume"}, "The debate is not paused. Call step_round to go on."),

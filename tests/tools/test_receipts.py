@@ -250,6 +250,7 @@ def test_the_terminal_prints_a_receipt_and_verifies_it(cli: Cli, database: str, 
         (("verify", "{file}"), 1, "This is no receipt"),
     ],
 )
+@pytest.mark.usefixtures("new_database")
 def test_what_cannot_be_done_is_said(
     cli: Cli, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
