@@ -53,7 +53,7 @@ async def open_postgres_journal(address: str, *, patience: float = TIMEOUT) -> A
 
 @asynccontextmanager
 async def keep_busy(journal: PostgresJournal) -> AsyncIterator[None]:
-    """While this is open the server answers, and whoever asks waits two seconds for a connection."""
+    """While this is open the server answers, and whoever asks waits two seconds for a connection, or for none."""
 
     async def ask() -> None:
         while True:

@@ -167,12 +167,12 @@ class Database:
                     is_begun = True
                     result = await use(Session(connection, deadline))
             except EXPECTED_ERRORS as raised:
-                is_busy = isinstance(raised, TimeoutError) and self._has_answered_since(asked_at)
-                if is_busy and (may_repeat or not is_begun):
-                    raise self._tell_busy() from raised
                 error = translate_error(raised, self.name)
                 delay = next(delays)
                 is_over = anyio.current_time() + delay >= deadline
+                is_busy = isinstance(raised, TimeoutError) and self._has_answered_since(asked_at)
+                if is_busy and is_over and (may_repeat or not is_begun):
+                    raise self._tell_busy() from raised
                 if isinstance(error, LostError):
                     self.lost_at = self.lost_at if is_busy else anyio.current_time()
                     error.is_outcome_known = not is_begun

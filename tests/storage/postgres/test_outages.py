@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -92,17 +93,28 @@ async def test_after_an_outage_who_had_a_lease_keeps_it_for_a_moment(
         assert await other.active_leases() == {"d": "own"}
 
 
+async def ask_until_refused(ask: Callable[[], Awaitable[object]]) -> None:
+    """A connection that is just free may be had at once."""
+    async with asyncio.timeout(4 * TIMEOUT):
+        while True:
+            await ask()
+
+
 async def test_a_server_that_is_busy_is_not_taken_for_one_that_is_away(
     postgres_database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_postgres_journal(postgres_database, patience=0.5) as journal:
+    async with open_postgres_journal(postgres_database, patience=1) as journal:
         await journal.acquire_lease("d", "gone", seconds=0.01)
         while await journal.active_leases():
             await wait_before_next_poll()
         async with keep_busy(journal):
-            for attempt in (journal.active_leases(), journal.probe(0.5), append_entries(journal, "s", 0, {})):
+            for ask in (
+                journal.active_leases,
+                lambda: journal.probe(1),
+                lambda: journal.release_lease("e", "me"),
+            ):
                 with pytest.raises(BusyError, match="is busy: it answers, but not to all in time"):
-                    await attempt
+                    await ask_until_refused(ask)
         assert await journal.active_leases() == {}
         assert await journal.acquire_lease("d", "next", seconds=9) == "next"
     assert len([record for record in caplog.records if record.name.startswith("storage")]) == 1
@@ -114,7 +126,7 @@ async def test_a_statement_that_takes_long_does_not_mean_that_the_server_is_away
     async with open_postgres_journal(postgres_database) as journal:
         await journal.acquire_lease("d", "gone", seconds=0.01)
         reading, writing = (
-            asyncio.create_task(run("select pg_sleep(60)", wait=0.5))
+            asyncio.create_task(run("select pg_sleep(50)", wait=1))
             for run in (journal._db.fetch, journal._db.write_once)
         )
         while not (reading.done() and writing.done()):
@@ -174,7 +186,7 @@ async def test_without_a_way_every_call_ends_and_the_log_has_one_line(
 async def test_a_statement_that_takes_too_long_is_given_up(postgres_database: str) -> None:
     async with open_postgres_journal(postgres_database) as journal:
         with pytest.raises(LostError, match="did not answer in time"):
-            await journal._db.write_once("select pg_sleep(60)", wait=0.1)
+            await journal._db.write_once("select pg_sleep(50)", wait=0.1)
         await append_entries(journal, "s", 0, {})
 
 
