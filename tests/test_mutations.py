@@ -136,8 +136,8 @@ MUTATIONS = {
     "show secret values": Mutation("server/redaction.py", "text.replace(form, MASK)", "text", REDACTION),
     "record secret values": Mutation(
         "server/engine/model_calls.py",
-        "return redact_model(event, ",
-        "return event or redact_model(event, ",
+        "event = redact_model(event, ",
+        "event = event or redact_model(event, ",
         ECHO,
     ),
     "post to private addresses": Mutation(
