@@ -16,6 +16,7 @@ from starlette.routing import Mount
 
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.facts.text import clean_line
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
@@ -274,7 +275,9 @@ async def test_hostile_texts_run_nothing_in_the_list_and_in_a_debate_that_goes_o
         debate_id = (await start_debate(other, question=f"Ship {HOSTILE}?")).id
         page, listed = await window.open(debate_id), await window.open()
         await other.step(debate_id, wait=5)
-        await other.intervene(debate_id, "inject", InterventionRequest(text=HOSTILE), actor=HOSTILE)
+        await other.intervene(
+            debate_id, "inject", InterventionRequest(text=HOSTILE), actor=clean_line(HOSTILE)
+        )
         for tab in (page, listed):
             await see(tab, "<img src=x onerror=alert(1)>")
         await see(page, "Round 1")
