@@ -1,6 +1,8 @@
 """What an imported record says of its origin takes no place in memory from the debates that are here."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,12 @@ ABSENT = "k3x9w2m4p7qr"
 
 async def embed(texts: Any, _: str) -> tuple[list[tuple[float, float]], None]:
     return [(1.0, 0.0) if "billing" in text else (0.0, 1.0) for text in texts], None
+
+
+@asynccontextmanager
+async def open_installations(*databases: str | Path) -> AsyncIterator[list[DebateManager]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(open_engine(one, ScriptedModel())) for one in databases]
 
 
 async def recall_ids(manager: DebateManager, *, by_meaning: bool) -> set[str]:
@@ -52,10 +60,7 @@ async def export_claim(manager: DebateManager, **origin: str) -> dict[str, Any]:
 async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
     database: str, tmp_path: Path, by_meaning: bool
 ) -> None:
-    async with (
-        open_engine(tmp_path / "elsewhere", ScriptedModel()) as elsewhere,
-        open_engine(database, ScriptedModel()) as here,
-    ):
+    async with open_installations(tmp_path / "elsewhere", database) as (elsewhere, here):
         own = await run_debate(here, question=BILLING)
         claim = await export_claim(elsewhere, forked_from=own.id, forked_root=own.id)
         orphan = await export_claim(elsewhere, forked_from=ABSENT, forked_root=own.id)
@@ -70,10 +75,7 @@ async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
 async def test_nor_do_forks_of_it_that_are_made_here(
     database: str, tmp_path: Path, by_meaning: bool, is_settled: bool
 ) -> None:
-    async with (
-        open_engine(tmp_path / "elsewhere", ScriptedModel()) as elsewhere,
-        open_engine(database, ScriptedModel()) as here,
-    ):
+    async with open_installations(tmp_path / "elsewhere", database) as (elsewhere, here):
         own = await run_debate(here, question=BILLING)
         claim = await export_claim(elsewhere, forked_from=own.id, forked_root=own.id)
         imported, _ = await restore_debate(here, claim)
@@ -89,10 +91,7 @@ async def test_nor_do_forks_of_it_that_are_made_here(
 async def test_a_record_hides_no_debate_that_is_imported_after_it(
     database: str, tmp_path: Path, by_meaning: bool
 ) -> None:
-    async with (
-        open_engine(tmp_path / "elsewhere", ScriptedModel()) as elsewhere,
-        open_engine(database, ScriptedModel()) as here,
-    ):
+    async with open_installations(tmp_path / "elsewhere", database) as (elsewhere, here):
         later = await run_debate(elsewhere, question=BILLING)
         claim = await export_claim(elsewhere, forked_from=later.id, forked_root=later.id)
         for file in (claim, await export(elsewhere, later.id)):
@@ -103,10 +102,7 @@ async def test_a_record_hides_no_debate_that_is_imported_after_it(
 async def test_an_imported_debate_stands_beside_its_forks_of_which_one_is_recalled(
     database: str, tmp_path: Path
 ) -> None:
-    async with (
-        open_engine(tmp_path / "elsewhere", ScriptedModel()) as elsewhere,
-        open_engine(database, ScriptedModel()) as here,
-    ):
+    async with open_installations(tmp_path / "elsewhere", database) as (elsewhere, here):
         parent = await run_debate(elsewhere, question=BILLING)
         await restore_debate(here, await export(elsewhere, parent.id))
         forks = [await fork(here, parent) for _ in range(2)]
