@@ -74,8 +74,9 @@ async def test_what_was_recalled_is_recorded_with_id_head_and_date(tmp_path: Pat
 
         ended = await run_related(manager)
 
-        source = {"debate_id": earlier.id, "head": last.hash, "at": last.at, "withdrawn": ""}
-        assert build_state(ended)["recalled"] == [source]
+        source = {"debate_id": earlier.id, "head": last.hash, "at": last.at}
+        marks = {"used_retracted": False, "withdrawn": ""}
+        assert build_state(ended)["recalled"] == [source | marks]
         assert f"Seats were told what earlier debates concluded: {earlier.id}." in (
             build_verdict(ended.debate).cautions
         )
@@ -231,6 +232,10 @@ async def test_what_used_a_retracted_debate_is_quoted_with_a_mark(tmp_path: Path
         third = await run_related(manager)
         marks = {one.debate_id: one.used_retracted for one in get_memory(third).recalled}
         assert marks == {used.id: True, anew.id: False}
+        rows = build_state(third)["recalled"]
+        assert {row["debate_id"]: row["used_retracted"] for row in rows} == marks
+        told = f"Of these, {used.id} recalled one that was retracted since."
+        assert told in build_verdict(third.debate).cautions
         for text in find_texts(model, "argument"):
             assert re.search(rf"\[{used.id}, .*; it recalled a debate that was retracted since\]", text)
             assert re.search(rf"\[{anew.id}, [^;]*\]", text)

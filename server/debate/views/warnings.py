@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from itertools import chain
+from typing import Any
 
 from server.debate.arguments.extraction import list_unread_rounds
 from server.debate.commands.setup.debaters import describe_framing_problem
@@ -102,18 +103,20 @@ def find_verdict_warnings(debate: Debate) -> list[str]:
     return warnings
 
 
-def list_recalled(setup: Opened) -> list[dict[str, str]]:
+def list_recalled(setup: Opened) -> list[dict[str, Any]]:
     """The earlier debates that this one was told of."""
-    shown = {"debate_id", "head", "at", "withdrawn"}
+    shown = {"debate_id", "head", "at", "used_retracted", "withdrawn"}
     return [one.model_dump(include=shown) for one in (setup.memory.recalled if setup.memory else ())]
 
 
 def describe_recalled(setup: Opened) -> list[str]:
-    """Of which earlier debates seats were told, and which of these are gone since."""
+    """Of which earlier debates seats were told, and which of these are gone since, or used one that is."""
     if not (setup.memory and setup.memory.recalled):
         return []
+    recalled = setup.memory.recalled
     told = ["Seats were told what earlier debates concluded: {}.".format(", ".join(setup.memory.ids))]
-    gone = [f"{one.debate_id} was {one.withdrawn}" for one in setup.memory.recalled if one.withdrawn]
+    gone = [f"{one.debate_id} was {one.withdrawn}" for one in recalled if one.withdrawn]
+    gone += [f"{one.debate_id} recalled one that was retracted" for one in recalled if one.used_retracted]
     return told + ([f"Of these, {join_seats(gone)} since."] if gone else [])
 
 
