@@ -21,6 +21,7 @@ async def test_an_outcome_is_heard_after_the_end(database: str, log_lines: LogLi
     async with open_hooks(database, *hooks) as manager:
         debaters = [{"name": "Ada", "stance": "Ship it"}, {"name": "Ben", "stance": "Wait"}]
         snapshot = await run_debate(manager, debaters=debaters)
+        await log_lines.wait_for("over")  # hooks do not wait for one another
         for truth in ("Ada", "Ben"):
             request = InterventionRequest(to=truth, reason=f"{truth} knew.")
             await manager.intervene(snapshot.id, "outcome", request, actor="Kim")
