@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow, pytest.mark.mutation]
 
@@ -328,7 +329,7 @@ def test_a_safety_line_is_held_by_tests(name: str, copied: Path) -> None:
         cwd=copied,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=2 * PATIENCE,
         check=False,
     )
     path.write_text(code, encoding="utf-8")

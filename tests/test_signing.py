@@ -22,6 +22,7 @@ from server.signing import (
     parse_public_key,
 )
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("D11")
 
@@ -78,7 +79,7 @@ def test_processes_that_begin_at_once_have_one_key_that_nobody_else_can_read(hom
         subprocess.Popen([sys.executable, "-c", MAKE], cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    printed = {child.communicate(timeout=30)[0] for child in started}
+    printed = {child.communicate(timeout=PATIENCE)[0] for child in started}
 
     assert len(printed) == 1
     assert len(printed.pop()) == 65

@@ -28,11 +28,10 @@ from tests.access.two_owners import (
     open_two_owners,
 )
 from tests.support.client_calls import call, expect_tool_error
+from tests.support.patience import PATIENCE
 from tests.support.task_client import Polling, ask, begin
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
-
-TIMEOUT = 5
 
 
 async def start(client: Client, **arguments: Any) -> str:
@@ -114,11 +113,11 @@ async def test_live_updates_reach_whose_debate_it_is(database: str) -> None:
             both.ann.listen(resource_subscriptions=uris[:1]) as ann,
         ):
             await call(both.ann, "step_round", debate_id=theirs)
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(PATIENCE):
                 assert getattr(await anext(aiter(ann)), "uri", "") == uris[0]
             own = await start(both.ben)
             heard = []
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(PATIENCE):
                 async for event in ben:
                     heard.append(getattr(event, "uri", "list"))
                     if {"list", "debate://index"} <= {*heard}:
@@ -152,7 +151,7 @@ async def test_subscribers_of_the_earlier_protocols_hear_of_their_own(database: 
                 await client.subscribe_resource(uri)
             await ben.subscribe_resource("debate://index")
             await call(both.ann, "step_round", debate_id=theirs)
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(PATIENCE):
                 await news.wait()
                 while "debate://index" not in heard["ben"]:
                     news = anyio.Event()
@@ -206,7 +205,7 @@ async def test_the_page_of_another_owner_is_a_page_of_no_debate(database: str) -
                         assert (await send("ann", path, method, theirs)).startswith("200")
                     elif path != "/events":
                         assert theirs not in await send("ben", path, method, NEVER)
-        await both.manager.step(theirs, wait=TIMEOUT)
+        await both.manager.step(theirs, wait=PATIENCE)
         assert await both.manager.of("ben").store.find_changes(0) == (
             (await both.manager.store.find_changes(-1))[0],
             [],
@@ -295,7 +294,7 @@ async def test_a_token_that_may_only_read_spends_and_changes_nothing(database: s
 async def test_with_read_alone_no_answer_of_the_client_is_taken(database: str) -> None:
     async with open_two_owners(database, "auto") as both:
         own = await start(both.ann, models=["human"], run=True, wait_seconds=0)
-        waiting = await both.manager.follow(own, wait=TIMEOUT)
+        waiting = await both.manager.follow(own, wait=PATIENCE)
         seat = waiting.debate.setup.debaters[0].name
         state = f'{{"asks":"turn","debate_id":"{own}","seat":"{seat}"}}'
         answer: Any = {"turn": {"action": "accept", "content": {"text": "I say so."}}}

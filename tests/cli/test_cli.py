@@ -24,6 +24,7 @@ from server.compose import open_manager
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
+from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 from tests.support.simulation import build_request
 
@@ -256,7 +257,7 @@ def test_a_closed_pipe_is_no_error(cli: Cli, finished: dict[str, Any]) -> None:
         assert child.stderr is not None
         child.stdout.close()
         errors = child.stderr.read()
-        child.wait(timeout=20)
+        child.wait(timeout=PATIENCE)
 
     assert errors == b""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("N28")
@@ -162,7 +163,9 @@ def complete(database: str, *words: str) -> list[str]:
     environ = {**os.environ, "COUNTERPOINT_DB": database, "_COUNTERPOINT_COMPLETE": "bash_complete"}
     environ |= {"COMP_WORDS": " ".join(["counterpoint", *words]), "COMP_CWORD": str(len(words))}
     command = [sys.executable, "-m", "counterpoint"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        command, env=environ, capture_output=True, text=True, timeout=2 * PATIENCE, check=True
+    )
     return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
 
 

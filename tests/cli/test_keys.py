@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from benchmarks.stub import Stub
 from server.cli.main import counterpoint
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("N16"), pytest.mark.slow, pytest.mark.anyio]
 
@@ -100,7 +101,7 @@ def run(home: Mapping[str, str]) -> Run:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=2 * PATIENCE,
         )
 
     return run
@@ -298,7 +299,7 @@ with ThreadPoolExecutor(10) as pool:
 """
     children = [subprocess.Popen([sys.executable, "-c", script, prefix], env=home) for prefix in "AB"]
 
-    assert [child.wait(timeout=60) for child in children] == [0, 0]
+    assert [child.wait(timeout=PATIENCE) for child in children] == [0, 0]
     assert len(run("keys", "list").stdout.splitlines()) == 40
 
 

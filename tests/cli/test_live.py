@@ -13,12 +13,13 @@ import pytest
 from rich.cells import cell_len
 
 from server.cli.live.keyboard import MAX_PASTE_LENGTH, InputParser, Paste
+from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 
 if sys.platform == "win32":
     pytest.skip("Windows has no pty", allow_module_level=True)
 
-from tests.support.processes.terminals import PATIENCE, TerminalProgram, open_terminal
+from tests.support.processes.terminals import TerminalProgram, open_terminal
 
 pytestmark = [
     pytest.mark.requirement("N28"),

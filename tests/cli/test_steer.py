@@ -200,7 +200,7 @@ def test_a_damaged_debate_is_deleted_too(cli: Cli, database: str) -> None:
 
 
 if sys.platform != "win32":
-    from tests.support.processes.terminals import PATIENCE, TerminalProgram, open_terminal  # noqa: F401
+    from tests.support.processes.terminals import TerminalProgram, open_terminal
 
 in_terminals = [
     pytest.mark.slow,

@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.support.patience import PATIENCE
 from tests.support.processes.served import COMMAND
 from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([A-Za-z0-9_-]{22,})/(debates/[a-z0-9]+)?\n")
-TIMEOUT = 60  # seconds, for a process to start or to end
 SLACK = 8  # seconds, for an exit on a machine that does something else as well
 
 
@@ -40,7 +40,7 @@ class Viewer:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = ADDRESS.fullmatch(line)
-        assert found, (line, self.process.communicate(timeout=TIMEOUT))
+        assert found, (line, self.process.communicate(timeout=PATIENCE))
         self.address, self.port, self.page = line.strip(), int(found[1]), found[3] or ""
         self.root = self.address.removesuffix(self.page)
 
@@ -48,7 +48,7 @@ class Viewer:
         """Send a signal. Returns (exit code, stderr, seconds until it ended)."""
         begun = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(TIMEOUT)
+        code = self.process.wait(PATIENCE)
         seconds = time.monotonic() - begun
         assert self.process.stderr is not None
         return code, self.process.stderr.read(), seconds
@@ -68,7 +68,7 @@ def view(database: str) -> Iterator[View]:
     yield start
     for viewer in started:
         viewer.process.kill()
-        viewer.process.communicate(timeout=TIMEOUT)
+        viewer.process.communicate(timeout=PATIENCE)
 
 
 def write_script(folder: Path, line: str) -> Path:

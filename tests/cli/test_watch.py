@@ -14,13 +14,13 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tests.support.client_calls import call
+from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.requirement("D26"), pytest.mark.slow]
 
-PATIENCE = 30  # seconds: a watcher starts meanwhile, on a machine that does something else as well
 ASKED = {"question": "Ship it?", "run": True, "wait_seconds": 0, "options": {"framing": False}}
 
 

@@ -14,7 +14,7 @@ from storage.contract.streams import Entry, StreamSummary
 from tests.contract.journal_cache import CacheContract
 from tests.contract.journal_deletion import DeletionContract
 from tests.contract.journal_families import FamilyContract
-from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams, get_listing
+from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams, get_listing
 from tests.contract.journal_keys import KeyContract
 from tests.contract.journal_lists import ChangesContract, ListContract, SearchContract
 from tests.contract.journal_owners import OwnerContract
@@ -23,6 +23,7 @@ from tests.contract.journal_seals import SealContract
 from tests.contract.journal_similarity import SimilarityContract
 from tests.contract.journal_spending import SpendingContract, UpkeepContract
 from tests.contract.journal_words import WordContract
+from tests.support.patience import PATIENCE
 
 DIFFICULT_JSON = {
     "unicode": "Zażółć gęślą jaźń, 日本語, \U0001f9ea, e\u0301, \u202eright to left",
@@ -127,7 +128,7 @@ class ConflictContract:
         assert await get_listing(journal, "s") is None
 
     async def test_of_many_who_write_the_same_entry_one_wins(self, journal: Journal) -> None:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(
                 *(append_entries(journal, "s", 0, {"of": n}, {"of": n}) for n in range(20)),
                 return_exceptions=True,
@@ -143,7 +144,7 @@ class ConflictContract:
             return [(await append_entries(journal, stream, n, {"n": n}))[0] for n in range(3)]
 
         names = [f"s{n}" for n in range(200)]
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             written = await asyncio.gather(*map(debate, names))
 
         for stream, entries in zip(names, written, strict=True):
@@ -153,7 +154,7 @@ class ConflictContract:
     async def test_a_conflict_does_not_fail_those_who_write_at_the_same_time(self, journal: Journal) -> None:
         await append_entries(journal, "taken", 0, {})
 
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(
                 append_entries(journal, "a", 0, {}),
                 append_entries(journal, "taken", 0, {}),
@@ -171,7 +172,7 @@ class ConflictContract:
     async def test_a_cancelled_write_is_whole_or_absent_and_hurts_nobody(
         self, journal: Journal, write: Callable[[Journal, str], Coroutine[Any, Any, object]]
     ) -> None:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             for steps in range(20):
                 mine = asyncio.create_task(write(journal, f"mine{steps}"))
                 others = asyncio.create_task(append_entries(journal, f"others{steps}", 0, {}, {}))
@@ -195,9 +196,9 @@ class ConflictContract:
             await checkpoint()
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
-        await asyncio.wait(appends, timeout=TIMEOUT)
+        await asyncio.wait(appends, timeout=PATIENCE)
 
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             await append_entries(journal, "afterwards", 0, {})
         assert {len(await journal.read(f"s{n}")) for n in range(5)} <= {0, 2}
 
@@ -251,7 +252,7 @@ class LeaseContract:
         await journal.release_lease("never leased", "me")
 
     async def test_leases_asked_for_during_appends_do_not_disturb_them(self, journal: Journal) -> None:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             *_, mine, yours = await asyncio.gather(
                 *(append_entries(journal, f"s{n}", 0, {}) for n in range(20)),
                 journal.acquire_lease("s", "me", now=100, seconds=10),
@@ -270,7 +271,7 @@ class PresenceContract:
 
         entries = await append_entries(journal, "s", 0, {})
         journal.check_presence()
-        await journal.probe(TIMEOUT)
+        await journal.probe(PATIENCE)
         assert not await journal.reopen(stop)
         assert await journal.read("s") == entries
 

@@ -7,7 +7,8 @@ import pytest
 
 from storage.contract.cache import CachedBody, CacheSum
 from storage.contract.journal import Journal
-from tests.contract.journal_helpers import LATER, TIMEOUT, append_entries
+from tests.contract.journal_helpers import LATER, append_entries
+from tests.support.patience import PATIENCE
 
 MUCH = 1_000_000
 
@@ -82,7 +83,7 @@ class CacheContract:
                     await journal.keep_cached("answer", given, max_bytes=20_000)
                 sizes.append(sum(one.bytes for one in await journal.measure_cache()))
 
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*map(use, range(8)))
             await journal.delete("s", at=LATER, actor="alice")
         assert 10_000 < max(sizes) <= 20_000

@@ -17,10 +17,10 @@ from storage.postgres import PostgresJournal
 from storage.postgres.connections.pool import MAX_CONNECTIONS
 from storage.sqlite import SqliteJournal
 from storage.sqlite.migrations import MIGRATIONS
+from tests.support.patience import PATIENCE
 
 AT = "2026-03-01T10:00:00.000Z"
 LATER = "2026-03-01T10:05:00.000Z"
-TIMEOUT = 5
 
 READ_ONLY_FUZZ_SETTINGS = settings(
     deadline=None,
@@ -32,7 +32,7 @@ READ_ONLY_FUZZ_SETTINGS = settings(
 
 @asynccontextmanager
 async def open_journal(
-    path: str | Path, *, lock_timeout: float = TIMEOUT, migrations: Sequence[Migration] = MIGRATIONS
+    path: str | Path, *, lock_timeout: float = PATIENCE, migrations: Sequence[Migration] = MIGRATIONS
 ) -> AsyncIterator[SqliteJournal]:
     """Open a SQLite journal and close it: one left open would keep the test run alive."""
     journal = await SqliteJournal.open(path, lock_timeout=lock_timeout, migrations=migrations)
@@ -43,7 +43,9 @@ async def open_journal(
 
 
 @asynccontextmanager
-async def open_postgres_journal(address: str, *, patience: float = TIMEOUT) -> AsyncIterator[PostgresJournal]:
+async def open_postgres_journal(
+    address: str, *, patience: float = PATIENCE
+) -> AsyncIterator[PostgresJournal]:
     journal = await PostgresJournal.open(address, patience=patience)
     try:
         yield journal

@@ -7,7 +7,8 @@ import pytest
 from storage.contract.errors import ConflictError, KeyTakenError
 from storage.contract.journal import Journal
 from storage.contract.streams import OpeningKey
-from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries, find_streams
+from tests.contract.journal_helpers import AT, LATER, append_entries, find_streams
+from tests.support.patience import PATIENCE
 
 KEY = OpeningKey("k", since=AT, now=100)
 
@@ -32,7 +33,7 @@ class KeyContract:
         assert (await journal.head("second"))[0] == 0
 
     async def test_of_many_who_open_under_one_key_at_once_one_does(self, journal: Journal) -> None:
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             opened = await asyncio.gather(
                 *(open_stream(journal, f"s{n}") for n in range(20)),
                 *(append_entries(journal, f"other{n}", 0, {}) for n in range(5)),

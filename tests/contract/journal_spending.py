@@ -9,7 +9,8 @@ import pytest
 
 from storage.contract.journal import Journal
 from storage.contract.streams import Amount, Reservation, Spending, StreamSummary
-from tests.contract.journal_helpers import AT, LATER, TIMEOUT, append_entries
+from tests.contract.journal_helpers import AT, LATER, append_entries
+from tests.support.patience import PATIENCE
 
 DAY, OTHER_DAY = "2026-03-01", "2026-03-02"
 NOTHING = Amount()
@@ -96,7 +97,7 @@ class SpendingContract:
             await journal.acquire_lease(stream, stream, now=100, seconds=10)
             await journal.reserve(stream, stream, day=DAY, now=100, grant=grant)
 
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*(run(f"s{number}") for number in range(20)))
 
         assert sum(amount.requests for amount in granted) == 10

@@ -14,9 +14,7 @@ import pytest
 from server.debate.prompts.response_schemas import judgment_schema
 from server.debate.prompts.wording import COMMON_RULES
 from server.models import Function, Message, Model, ModelError, OnText, Prompt, PromptSummary, Reply, Request
-
-TIMEOUT = 20
-"""Seconds for a reply; the first one may import or load the model."""
+from tests.support.patience import PATIENCE
 
 QUESTION = "Should a small team use PostgreSQL or SQLite for an internal tool?"
 POSITIONS = (("Walnut", "PostgreSQL"), ("Sorrel", "SQLite"))
@@ -25,7 +23,7 @@ SCHEMA = judgment_schema(("Walnut", "Sorrel"))
 
 
 def build_argument_request(
-    stance: str = "SQLite", *, opponent: str = "", timeout: float = TIMEOUT, seed: int = 7
+    stance: str = "SQLite", *, opponent: str = "", timeout: float = PATIENCE, seed: int = 7
 ) -> Request:
     summary = PromptSummary("argument", QUESTION, 2 if opponent else 1, stance, opponent)
     quoted = f"\n\n# Round 1: opening\n[A: PostgreSQL]\n> {opponent}" if opponent else ""
@@ -41,7 +39,7 @@ def build_judgment_request(*, reading: int = 1, seed: int = 7) -> Request:
     )
     messages = (Message("system", COMMON_RULES["advocate"]), Message("user", user))
     prompt = Prompt(messages, PromptSummary("judgment", QUESTION, 3, positions=positions), SCHEMA)
-    return Request(prompt, seat="judge 1", max_tokens=900, timeout=TIMEOUT, seed=seed)
+    return Request(prompt, seat="judge 1", max_tokens=900, timeout=PATIENCE, seed=seed)
 
 
 @dataclass
@@ -117,7 +115,7 @@ class ModelContract:
 
     @pytest.mark.requirement("D9")
     async def test_no_reply_in_time_is_a_timeout(self, endless: EndlessModel) -> None:
-        with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
+        with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as failure:
             await endless.model.reply(build_argument_request(timeout=0.05))
 
         assert failure.value.cause == "timeout"
@@ -129,7 +127,7 @@ class ModelContract:
         async def send_request() -> None:
             replies.append(await endless.model.reply(build_argument_request(timeout=600), endless.on_text))
 
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(send_request)
                 await endless.wait_until_started()
@@ -146,7 +144,7 @@ class ModelContract:
         async def send_request(stance: str) -> None:
             replies[stance] = (await model.reply(build_argument_request(stance))).text
 
-        with anyio.fail_after(2 * TIMEOUT):
+        with anyio.fail_after(2 * PATIENCE):
             async with anyio.create_task_group() as tasks:
                 for stance in stances:
                     tasks.start_soon(send_request, stance)
@@ -157,5 +155,5 @@ class ModelContract:
 
 async def reply_in_time(model: Model, request: Request | None = None, on_text: OnText | None = None) -> Reply:
     """The reply to a request, an argument unless given."""
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         return await model.reply(request or build_argument_request(), on_text)

@@ -12,6 +12,7 @@ from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
 from tests.support.hook_debates import LogLines, hook, open_hooks
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D23")]
@@ -20,13 +21,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D23")]
 async def run_until_it_stops(manager: DebateManager, *pause_when: str, **fields: Any) -> DebateSnapshot:
     options = {"pause_when": list(pause_when)}
     snapshot = await start_debate(manager, run=True, options=options, **fields)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         return await manager.follow(snapshot.id, wait=5)
 
 
 async def resume(manager: DebateManager, debate_id: str) -> DebateSnapshot:
     await manager.intervene(debate_id, "resume", InterventionRequest(), actor="test")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         return await manager.follow(debate_id, wait=5)
 
 

@@ -26,6 +26,7 @@ from server.redaction import find_secrets, learn_secrets
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import alter_entries, open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.records import build_export, play_record
 from tests.support.simulation import build_request
 
@@ -50,7 +51,7 @@ async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(databa
     async with under_way(database, first) as (_, debate_id), open_engine(database, second.model) as other:
         assert (await other.step(debate_id, wait=0)).debate.turns == ()
         first.release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             snapshot = await other.step(debate_id, expected_round=1, wait=5)
 
     assert len(snapshot.debate.turns) == 2
@@ -62,7 +63,7 @@ async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str
     async with under_way(database, gate) as (running, debate_id):
         await running.intervene(debate_id, "pause", InterventionRequest(reason="stop"), actor=ACTOR)
         gate.release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             snapshot = await running.follow(debate_id, wait=5)
 
     assert snapshot.status == "paused"

@@ -6,6 +6,7 @@ import pytest
 from server.engine.database.snapshots import DebateSnapshot
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M4")]
 
@@ -24,7 +25,7 @@ async def test_who_waits_is_answered_when_the_process_ends_and_nobody_waits_any_
         async def wait() -> None:
             found.append(await ending.follow(debate_id, wait=60))
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(wait)
                 for _ in range(20):
@@ -46,7 +47,7 @@ async def test_who_waits_for_a_person_goes_on_without_an_answer_when_the_process
                 await anyio.sleep_forever()
             went_on.append(who)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask, "before")
                 await anyio.lowlevel.checkpoint()

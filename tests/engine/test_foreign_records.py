@@ -20,6 +20,7 @@ from server.tools.results import FOREIGN, build_verdict_result
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.raw_sql import run_raw
 
@@ -141,7 +142,7 @@ async def test_a_pause_that_is_over_is_not_ended_in_a_foreign_debate(database: s
     settings: dict[str, Any] = {"daily_calls": 1, "signing_key": OTHER_KEY}
     async with open_engine(database, ScriptedModel(), clock=lambda: now[0], **settings) as manager:
         snapshot = await start_debate(manager, run=True)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while not (await manager.load(snapshot.id)).debate.paused:
                 await wait_before_next_poll()
     now[0] = datetime(2026, 11, 2, 10, tzinfo=UTC)

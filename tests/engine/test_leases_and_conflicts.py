@@ -29,6 +29,7 @@ from storage.contract.journal import Journal
 from storage.sqlite import SqliteJournal
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import build_request
 
@@ -70,7 +71,7 @@ async def test_an_answer_that_another_process_recorded_first_is_dropped(journal:
     gates = Gate(), Gate()
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 for gate in gates:
                     runner = build_runner(journal, gate.model)
@@ -90,7 +91,7 @@ async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: Jou
         snapshot = await manager.start(STEPPED, actor=ACTOR)
         await leases.acquire(snapshot.id)
         runner = build_runner(journal, gate.model, leases=leases, limits=DailyLimits(100))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(runner.run, Run(snapshot, 1))
                 await gate.first_call.wait()
@@ -148,7 +149,7 @@ async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal
     async with build_manager(journal, gate.model) as busy, build_manager(journal, idle) as other:
         snapshot = await busy.start(STEPPED, actor=ACTOR)
         await busy.step(snapshot.id, wait=0)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await gate.first_call.wait()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(follow, snapshot.id)
@@ -163,7 +164,7 @@ async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal
 async def test_a_debate_that_nobody_runs_is_returned_at_once(journal: Journal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert (await manager.follow(snapshot.id, wait=60)).debate == snapshot.debate
 
 
@@ -180,7 +181,7 @@ async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: Jo
     async with build_manager(journal, ScriptedModel(answer)) as busy, build_manager(journal, idle) as other:
         snapshot = await busy.start(STEPPED, actor=ACTOR)
         busy.run_to_end(snapshot)  # it keeps the lease after the first round
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await called.wait()
             await other.step(snapshot.id, wait=0)
             release.set()
@@ -194,7 +195,7 @@ async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journ
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
         await journal.acquire_lease(snapshot.id, ended_holder(), now=utc_now().timestamp(), seconds=60)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             snapshot = await manager.step(snapshot.id, wait=60)
 
     assert snapshot.debate.round == 1
@@ -209,7 +210,7 @@ async def test_processes_that_run_debates_share_the_limits_of_providers(journal:
         )
         for gate, guard in zip(gates, guards, strict=True)
     ]
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with managers[0] as one:
             first = await one.start(STEPPED, actor=ACTOR)
             one.run_to_end(first)
@@ -247,7 +248,7 @@ async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(databa
             other = sqlite3.connect(database, isolation_level=None)
             other.execute("begin immediate")
             gate.release.set()
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while not run.trouble:
                     await wait_before_next_poll()
             assert len(gate.model.requests) == 1
@@ -312,7 +313,7 @@ async def test_a_lease_that_is_being_released_is_not_lost_by_who_asks_for_it_aga
         async def acquire() -> None:
             again.append(await here.acquire("d-1"))
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(here.release, "d-1")
                 await anyio.lowlevel.checkpoint()

@@ -32,6 +32,7 @@ from tests.contract.journal_helpers import open_journal
 from tests.contract.journal_similarity import conclude
 from tests.engine.test_memory import plant_hidden
 from tests.support.engines import open_engine, run_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D18", "D22")]
 
@@ -327,7 +328,7 @@ async def test_what_was_answered_before_a_failure_is_paid_and_kept(
 ) -> None:
     async with open_journal(tmp_path / "db") as journal:
         cache = DatabaseCache(journal, 10**6)
-        with anyio.fail_after(5), pytest.raises(ModelError) as caught:
+        with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as caught:
             await CachedEmbedder("m", FailingEmbedder(failure), cache).embed(MANY, 0.2)
         assert caught.value.cause == cause
         usage = caught.value.usage
@@ -367,7 +368,7 @@ async def test_many_texts_are_embedded_in_several_requests(tmp_path: Path) -> No
 async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) -> None:
     async with open_journal(tmp_path / "db") as journal:
         cache = DatabaseCache(journal, 10**6)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         assert await cache.find_vectors(["k"]) == {}
         await cache.keep_vectors({"k": (1.0,)})
 

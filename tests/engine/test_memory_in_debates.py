@@ -25,6 +25,7 @@ from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import render_finding
 
@@ -275,7 +276,7 @@ async def test_a_debate_that_goes_while_another_recalls_it_is_told_of(tmp_path: 
             for _ in range(MAX_OPENING):
                 await opening.acquire()
             tasks.start_soon(start)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while not opening.statistics().tasks_waiting:
                     await wait_before_next_poll()
             await delete_debate(manager, deleted.id, actor="test")

@@ -21,6 +21,7 @@ from server.engine.runner import Run
 from server.models import ModelError, Request
 from tests.support.engines import run_debate, start_debate
 from tests.support.mirrored_debates import engine, find_mirrors, hold, wait_for, wait_for_mirror
+from tests.support.patience import PATIENCE
 from tests.support.planted_effects import Planted, describe_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N5")]
@@ -46,7 +47,7 @@ async def test_after_a_kill_at_any_fact_the_same_mirror_is_held_on(tmp_path: Pat
         rows = await manager.store.find(limit=20)
         [debate_id] = [row.stream for row in rows if not row.details["mirror_of"]]
         ended = await manager.join(debate_id, run=True)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             ended = await manager.follow(debate_id, wait=10)
         mirrors = await find_mirrors(manager)
 
@@ -61,13 +62,13 @@ async def test_pausing_a_debate_pauses_its_mirror_and_resuming_goes_on_with_it(t
         started = await start_debate(manager, run=True, **describe_debate(mirror=True))
         mirror_id = await wait_for_mirror(manager, started.id)
         await manager.intervene(started.id, "pause", InterventionRequest(), actor="test")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async for mirror in manager.watch_states(mirror_id):
                 if mirror.debate.paused:
                     break
         assert (await manager.load(started.id)).status == "paused"
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             ended = await manager.follow(started.id, wait=10)
 
         assert build_report(ended.debate).mirror.agrees
@@ -79,7 +80,7 @@ async def test_concluding_a_debate_goes_on_without_its_mirror(tmp_path: Path) ->
         started = await start_debate(manager, run=True, **describe_debate(mirror=True))
         await wait_for(manager, started.id, MirrorOpened)
         _, effect = await manager.intervene(started.id, "conclude", InterventionRequest(), actor="test")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             ended = await manager.follow(started.id, wait=5)
 
     report = build_report(ended.debate)
@@ -113,7 +114,7 @@ async def test_a_mirror_that_somebody_pauses_pauses_its_debate(tmp_path: Path) -
     async with engine(tmp_path / "db", Planted(worth={"build it": 6}, delay=0.05)) as manager:
         started = await start_debate(manager, run=True, **describe_debate(mirror=True))
         mirror_id = await wait_for_mirror(manager, started.id)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await manager.intervene(mirror_id, "pause", InterventionRequest(), actor="test")
             async for snapshot in manager.watch_states(started.id):
                 if snapshot.debate.paused:
@@ -130,7 +131,7 @@ async def test_a_mirror_that_waits_for_a_caller_is_gone_on_without(tmp_path: Pat
         mirror_id = await wait_for_mirror(manager, started.id)
         to_caller = InterventionRequest(to="judge 1", model="caller")
         await manager.intervene(mirror_id, "replace_model", to_caller, actor="test")
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             ended = await manager.follow(started.id, wait=10)
 
     report = build_report(ended.debate)
@@ -146,7 +147,7 @@ async def test_the_budget_of_a_day_pauses_a_debate_with_its_mirror_until_tomorro
         assert paused.debate.paused
         assert paused.debate.paused.cause == "daily_budget"
         now += timedelta(days=1)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             ended = await manager.follow(paused.id, wait=10)
 
         assert build_report(ended.debate).mirror.agrees
@@ -218,7 +219,7 @@ async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_
         started = await start_debate(manager, run=True, **describe_debate(mirror=True))
         mirror_id = await wait_for_mirror(manager, started.id)
         await manager.intervene(started.id, "pause", InterventionRequest(), actor="test")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async for mirror in manager.watch_states(mirror_id):
                 if mirror.debate.paused:
                     break
@@ -226,10 +227,10 @@ async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_
         await manager.store.journal.set_seal(mirror_id, mirror.entries[-1].seq, "of another")
     async with engine(database, planted) as manager:
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
-        with pytest.raises(ForeignRecordError), anyio.fail_after(5):
+        with pytest.raises(ForeignRecordError), anyio.fail_after(PATIENCE):
             await manager.follow(started.id, wait=5)
         await manager.store.adopt(mirror_id)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             ended = await manager.follow(started.id, wait=10)
 
     assert build_report(ended.debate).mirror.agrees

@@ -16,6 +16,7 @@ from server.engine.transfer import export_debate, restore_debate
 from server.engine.verification import Keys, verify_file
 from tests.support.engines import run_debate
 from tests.support.mirrored_debates import engine, find_mirrors
+from tests.support.patience import PATIENCE
 from tests.support.planted_effects import JUDGES, Planted, describe_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N5")]
@@ -67,7 +68,7 @@ async def test_a_fork_holds_a_mirror_of_its_own(tmp_path: Path) -> None:
     async with engine(tmp_path / "db", Planted(worth={"build it": 6})) as manager:
         ended = await run_debate(manager, **describe_debate(mirror=True))
         fork = await manager.fork(ended.id, 1, ChangesInput(run=True), actor="test")
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             fork = await manager.follow(fork.id, wait=10)
         mirrors = await find_mirrors(manager)
         mirror = await manager.load(build_report(ended.debate).mirror.debate_id)
@@ -83,7 +84,7 @@ async def test_a_fork_after_the_judges_asks_for_a_mirror_of_its_own(tmp_path: Pa
     async with engine(tmp_path / "db", Planted(worth={"build it": 6})) as manager:
         ended = await run_debate(manager, **describe_debate(mirror=True, synthesizer=True))
         fork = await manager.fork(ended.id, 3, ChangesInput(run=True), actor="test")
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             fork = await manager.follow(fork.id, wait=10)
 
     report, origin = build_report(fork.debate), build_report(ended.debate)

@@ -25,6 +25,7 @@ from storage.contract.streams import StreamSummary
 from storage.sqlite import SqliteJournal
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3")]
@@ -83,7 +84,7 @@ async def test_it_is_not_continued_and_says_so(database: str) -> None:
         ):
             with pytest.raises(NewerRecordError, match=f"Debate {snapshot.id}: A newer release has recorded"):
                 await refused
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert await manager.follow(snapshot.id, wait=60) == snapshot
         assert (await manager.load(snapshot.id)).entries == snapshot.entries
     assert len(model.requests) == asked
@@ -135,7 +136,7 @@ async def test_who_runs_a_debate_leaves_it_when_a_newer_release_has_recorded_in_
         await gate.wait_for_call()
         await write_as_newer(manager, snapshot.id, APPLAUDED)
         gate.release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while manager.is_working(snapshot.id) or snapshot.id in await manager.leases.find_holders():
                 await wait_before_next_poll()
             left = await manager.follow(snapshot.id, wait=60)
@@ -154,7 +155,7 @@ async def test_recovery_leaves_it_to_the_newer_release(
     async with open_engine(database, model) as manager:
         recovery = Recovery(manager, max_age_hours=1e6, concurrency=2)
         manager.start_task(recovery.run, 0.01)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while f"{snapshot.id} is not resumed: a newer release" not in caplog.text:
                 await wait_before_next_poll()
         assert recovery.in_progress == {snapshot.id}

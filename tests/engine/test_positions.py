@@ -10,6 +10,7 @@ from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import build_scripted_model, find_prompts
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N24", "N8")]
@@ -62,7 +63,7 @@ async def test_a_debate_that_runs_by_itself_goes_on_when_it_was_held_for_an_answ
         assert not manager.is_working(snapshot.id)
 
     async with open_engine(database, build_framer(), recover=True) as manager:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while (await manager.load(snapshot.id)).status == "running":
                 await wait_before_next_poll()
         assert (await manager.load(snapshot.id)).status == "concluded"

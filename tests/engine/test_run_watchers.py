@@ -8,6 +8,7 @@ import pytest
 
 from server.engine.runner import Run
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N15")]
 
@@ -43,6 +44,6 @@ async def test_a_watcher_learns_that_the_work_was_broken_off(database: str) -> N
     async with open_engine(database) as manager:
         manager.run_watchers.append(watch)
         await start_debate(manager, run=True, models=["scripted?delay=60"])
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await begun.wait()
     assert told == ["CancelledError"]

@@ -12,6 +12,7 @@ from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D26")]
 
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D26")]
 async def collect(
     manager: DebateManager, debate_id: str, note: Callable[[Recorded], None], since_seq: int = 0
 ) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async for entry in manager.watch(debate_id, since_seq=since_seq):
             note(entry)
 
@@ -43,7 +44,7 @@ async def test_watchers_see_every_entry_once_as_it_is_recorded_and_stop_at_the_e
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(collect, watching, snapshot.id, early.append)
             await asked.wait()
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while not early or early[-1].event.kind != "phase_entered":
                     await anyio.lowlevel.checkpoint()
             assert [entry.event.kind for entry in early] == [
@@ -66,7 +67,7 @@ async def test_a_watcher_is_told_that_the_database_is_gone(database: str) -> Non
         entries = manager.watch(snapshot.id)
         assert (await anext(entries)).seq == 1
         await anyio.Path(database).unlink()
-        with anyio.fail_after(5), pytest.raises(DatabaseLostError):
+        with anyio.fail_after(PATIENCE), pytest.raises(DatabaseLostError):
             await anext(entries)
 
 

@@ -18,6 +18,7 @@ from server.models import ModelError, OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.copy import copy_debates
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.processes.research_client import build_server_config
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22")]
@@ -133,10 +134,10 @@ async def test_what_the_caller_writes_is_not_kept(tmp_path: Path) -> None:
             held = await start_debate(
                 manager, question=QUESTION, debaters=debaters, options=options, run=True
             )
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 held = await manager.follow(held.id, wait=5)
             await manager.submit(held.id, "Ada", "It pays.", actor="test")
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 held = await manager.follow(held.id, wait=5)
             assert list_turns(held) == [("Ada", "caller", False), ("Ben", "scripted", is_reused)]
         [kept] = await manager.store.journal.measure_cache()

@@ -19,6 +19,7 @@ from server.evaluation.runner import Budget, Evaluation
 from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.prices import PriceTable
 from tests.support.engines import open_engine
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("N20")
 
@@ -62,7 +63,7 @@ async def evaluate(
     async with open_engine(database, models, default="") as manager:
         work = build_evaluation(manager, questions, **fields)
         await work.check()
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE):
             await work.run()
         return work, build_results(work.plan, questions, work.answers)
 

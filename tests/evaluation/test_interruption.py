@@ -15,6 +15,7 @@ import pytest
 from benchmarks.stub import Stub
 from server.debate.rules.budget import compute_spending
 from tests.support.engines import open_engine
+from tests.support.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.requirement("N20"),
@@ -77,7 +78,7 @@ async def run_evaluation(
         told[index] = b"".join([piece async for piece in stream])
 
     file = write_questions(database.parent)
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE):
         async with (
             await anyio.open_process([sys.executable, *COMMAND, str(file), *MODELS], env=environ) as process,
             anyio.create_task_group() as tasks,

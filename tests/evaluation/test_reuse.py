@@ -20,6 +20,7 @@ from server.evaluation.runner import Budget, Evaluation
 from server.models.fakes.scripted import ScriptedModel
 from server.models.prices import PriceTable
 from tests.support.engines import open_engine
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("D22", "N20")
 
@@ -46,7 +47,7 @@ def evaluate(
         async with open_engine(database, models, default="") as manager:
             work = Evaluation(manager, plan, list_questions(), PriceTable().find_price, budget or Budget())
             await work.check()
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE):
                 await work.run()
             return work
 

@@ -10,6 +10,7 @@ from server.evaluation.plan import Plan
 from server.evaluation.questions import Question
 from server.evaluation.single import DebateStoppedError, Finding, hold_debate
 from server.settings import Settings
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("N20")
 
@@ -19,7 +20,7 @@ DEAD = "faulty?model=scripted&failure=1"
 
 def hold(folder: Path, plan: Plan, question: Question = QUESTION) -> Finding:
     async def run() -> Finding:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             return await hold_debate(Settings(db=str(folder / "a.db"), models=("scripted",)), plan, question)
 
     return anyio.run(run)

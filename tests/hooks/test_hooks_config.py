@@ -17,6 +17,7 @@ from server.mcp.stdio import serve_stdio
 from server.settings import InvalidSettingsError, Settings
 from tests.support.hook_debates import ENVIRON, hook, webhook, write_hooks_file
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("D6")
 
@@ -252,7 +253,7 @@ def test_the_terminal_runs_hooks_too_and_shows_what_they_log(tmp_path: Path) -> 
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=2 * PATIENCE,
         check=True,
     )
 

@@ -16,6 +16,7 @@ from server.engine.transfer import export_debate
 from tests.support.engines import run_debate, start_debate
 from tests.support.hook_debates import ENVIRON, hook, open_hooks, webhook, write_hooks_file
 from tests.support.paths import ROOT, find_folder
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.processes.webhook_receiver import open_receiver
 from tests.support.raw_sql import run_raw
@@ -77,7 +78,7 @@ async def run_newer(
 
 async def wait_for_unread(database: str, debate_id: str) -> None:
     sql = "select count(*) from outbox where queue = -1 and stream = ?"
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while str(run_raw(database, sql, debate_id)[0][0]) == "0":
             await wait_before_next_poll()
 
@@ -103,7 +104,7 @@ async def test_both_use_one_database_and_the_older_one_goes_on_alone(database: s
         run_raw(database, "update outbox set due = due - 60")
         path = write_hooks_file(find_folder(database), ops)
         status, kinds = await run_newer(release, database, path, "run", debate.id)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(
                 delivered := [p for p in receiver.requests if p.json["debate"]["id"] == debate.id]
             ) < len(kinds):

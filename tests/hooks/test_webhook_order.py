@@ -23,6 +23,7 @@ from tests.support.hook_debates import (
     write_hooks_file,
 )
 from tests.support.paths import find_folder
+from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.processes.webhook_receiver import open_receiver
 
@@ -31,7 +32,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D6", "D21")]
 
 async def find_worker(database: str, *, other_than: int = 0) -> int:
     """The id of the process that works on the hook's queue."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with open_any_journal(database) as journal:
             while True:
                 holder = (await journal.active_leases(now=utc_now().timestamp())).get(

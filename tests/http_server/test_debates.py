@@ -13,6 +13,7 @@ from tests.support.client_models import ClientModel
 from tests.support.gated_model import Gate
 from tests.support.http_servers import serve_http
 from tests.support.mcp_debates import run_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M1", "M4")]
 
@@ -65,7 +66,7 @@ async def test_a_listener_hears_of_turns_in_the_newer_era_with_and_without_sessi
     ):
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         uri = f"debate://{debate_id}/transcript"
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             step = lambda: call(other, "step_round", debate_id=debate_id)  # noqa: E731
             assert await hear(client, uri, step) == uri
 
@@ -86,7 +87,7 @@ async def test_a_subscriber_of_the_older_era_hears_of_turns_in_its_session(tmp_p
         debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
         await client.subscribe_resource(f"debate://{debate_id}/transcript")
         await call(client, "step_round", debate_id=debate_id)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await heard.wait()
 
 

@@ -20,8 +20,9 @@ from mcp.types import ElicitResult
 from server.http_server.serving import ANSWER_SECONDS
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
-from tests.support.http_servers import TIMEOUT, HttpProcess, Running, send, serve_http
+from tests.support.http_servers import HttpProcess, Running, send, serve_http
 from tests.support.mcp_debates import run_debate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3")]
@@ -44,7 +45,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
 
 
 async def wait_until(holds: Callable[[], bool]) -> None:
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         while not holds():
             await wait_before_next_poll()
 
@@ -55,7 +56,7 @@ async def read_status(root: str, path: str = "/readyz") -> int:
 
 
 async def wait_for_status(root: str, status: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while await read_status(root) != status:
             await wait_before_next_poll()
 
@@ -83,7 +84,7 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
                 statuses.append((waited.structured_content or {})["status"])
 
             tasks.start_soon(wait_for_verdict)
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(PATIENCE):
                 await waits.wait()
             told_at = time.monotonic()
             first.tell()
@@ -99,7 +100,7 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
 
     second = start(*stateless, COUNTERPOINT_MODELS="scripted?delay=0")
     async with Client(second.address) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while (await call(client, "get_verdict", debate_id=began["debate_id"]))["status"] != "concluded":
                 pass
 
@@ -112,7 +113,7 @@ async def test_a_killed_server_loses_nothing_that_was_recorded(start: Any) -> No
         first.kill()
     second = start()
     async with Client(second.address) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             while (ran := await call(client, "get_verdict", debate_id=began["debate_id"]))[
                 "status"
             ] == "running":
@@ -252,7 +253,7 @@ async def test_a_call_that_waits_for_people_returns_when_the_server_ends(tmp_pat
             found.update(await run_debate(client, debaters=people, wait_seconds=60))
 
         tasks.start_soon(wait)
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             await asked.wait()
             end(running)
         with anyio.fail_after(ANSWER_SECONDS):  # when what has no answer is cut

@@ -14,6 +14,7 @@ from server.http_server.connections import BoundedProtocol
 from tests.support.gated_model import Gate
 from tests.support.http_servers import build_request, open_raw, send, serve_http
 from tests.support.mcp_debates import run_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
 
@@ -98,7 +99,7 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
 
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": []}
     bodies = BoundedBodies(app, max_bytes=100, seconds=0.01)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         await bodies(scope, receive, take)
 
     assert sent[0]["status"] == 408

@@ -12,8 +12,9 @@ import pytest
 
 from server.access.tokens import make_token
 from tests.support.client_calls import call
-from tests.support.http_servers import TIMEOUT, Running, serve_http
+from tests.support.http_servers import Running, serve_http
 from tests.support.mcp_debates import run_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N19")]
 
@@ -35,7 +36,7 @@ async def add_token(running: Running, owner: str, *scopes: str) -> str:
 @asynccontextmanager
 async def open_browser(running: Running) -> AsyncIterator[httpx2.AsyncClient]:
     address = f"{running.root}/view/"
-    async with httpx2.AsyncClient(base_url=address, timeout=TIMEOUT, headers=HTML) as browser:
+    async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE, headers=HTML) as browser:
         yield browser
 
 
@@ -166,7 +167,7 @@ async def test_the_page_hears_of_changes_and_its_stream_ends_with_the_server(run
         await sign_in(running, browser, token)
         async with browser.stream("GET", "events") as stream:
             lines = stream.aiter_lines()
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(PATIENCE):
                 while not (await anext(lines)).startswith("data: "):
                     pass
                 await call(client, "step_round", debate_id=debate_id)

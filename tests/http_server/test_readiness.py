@@ -18,7 +18,8 @@ from starlette.requests import Request
 from server.http_server.readiness import OUTAGE_SECONDS, PROBE_SECONDS, READY_PATH, Readiness
 from tests.contract.journal_helpers import keep_busy, open_any_journal, open_postgres_journal
 from tests.support.client_calls import call
-from tests.support.http_servers import TIMEOUT, serve_http
+from tests.support.http_servers import serve_http
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Server, find_name
 from tests.support.raw_sql import run_raw
 
@@ -43,7 +44,7 @@ async def ask(readiness: Readiness) -> tuple[int, dict[str, Any]]:
 
 
 async def ask_server(root: str) -> tuple[int, dict[str, Any]]:
-    async with httpx2.AsyncClient(timeout=TIMEOUT) as client:
+    async with httpx2.AsyncClient(timeout=PATIENCE) as client:
         answer = await client.get(root + READY_PATH)
         return answer.status_code, answer.json()
 

@@ -10,7 +10,8 @@ from server.debate.facts.errors import InvalidRequestError
 from server.http_server.gate import Gate, Place
 from server.http_server.rates import RequestRates
 from server.http_server.serving import parse_place
-from tests.support.http_servers import TIMEOUT, Running, build_request, send, serve_http
+from tests.support.http_servers import Running, build_request, send, serve_http
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
 
@@ -85,7 +86,7 @@ async def test_a_body_over_the_limit_is_refused_also_when_its_size_is_not_told(
 
     headers, _ = build_request()
     content = pieces() if is_chunked else b" " * 5_000_000
-    async with httpx2.AsyncClient(timeout=TIMEOUT) as client:
+    async with httpx2.AsyncClient(timeout=PATIENCE) as client:
         refused = await client.post(running.address, content=content, headers=headers)
         assert refused.status_code == 413
         assert "COUNTERPOINT_MAX_BODY" in refused.json()["error"]["message"]

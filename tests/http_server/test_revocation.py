@@ -16,7 +16,8 @@ from server.access.tokens import make_token
 from server.http_server.open_requests import MAX_LATE_SECONDS, OpenRequests
 from tests.http_server.test_sessions import Session
 from tests.support.gated_model import Gate
-from tests.support.http_servers import TIMEOUT, Running, build_request, send, serve_http
+from tests.support.http_servers import Running, build_request, send, serve_http
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
@@ -67,14 +68,14 @@ class Streams:
 async def test_a_stream_ends_soon_when_its_token_is_revoked_and_that_of_another_goes_on(
     running: Running, kind: str
 ) -> None:
-    async with httpx2.AsyncClient(timeout=TIMEOUT) as web, AsyncExitStack() as opened:
+    async with httpx2.AsyncClient(timeout=PATIENCE) as web, AsyncExitStack() as opened:
         streams = {owner: Streams(running, web, await add_token(running, owner)) for owner in ("ann", "bob")}
         anns, bobs = [
             await opened.enter_async_context(await streams[owner].open(kind)) for owner in ("ann", "bob")
         ]
         assert (anns.status_code, bobs.status_code) == (200, 200)
         await revoke_token(running, "ann")
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             async for _ in anns.aiter_raw():
                 pass
         with anyio.move_on_after(0.1) as still_open:  # both are looked at together
@@ -85,12 +86,12 @@ async def test_a_stream_ends_soon_when_its_token_is_revoked_and_that_of_another_
 
 async def test_a_stream_without_a_token_ends_when_there_are_tokens(running: Running) -> None:
     async with (
-        httpx2.AsyncClient(timeout=TIMEOUT) as web,
+        httpx2.AsyncClient(timeout=PATIENCE) as web,
         await Streams(running, web, "").open("listener") as stream,
     ):
         assert stream.status_code == 200
         await add_token(running, "ann")
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             async for _ in stream.aiter_raw():
                 pass
 
@@ -105,7 +106,7 @@ async def test_a_call_that_waits_is_refused_when_its_token_is_revoked_and_its_de
     async def ask() -> None:
         found.append(await send(running.address, "tools/call", headers, name="start_debate", arguments=asked))
 
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             while not (runs := await running.manager.find_runs()):
@@ -146,7 +147,7 @@ async def test_a_request_outlives_the_end_of_its_token_by_the_time_of_a_call_and
     requests = OpenRequests(refuse, is_needed)
     verified = AccessToken(token="", client_id="c", scopes=[], expires_at=end)
     scope = {"type": "http", "headers": []}
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(requests.run)
             tasks.start_soon(requests.answer, stream, scope, receive, take, "t", verified)

@@ -10,7 +10,8 @@ from mcp import types
 
 from server.http_server.sessions import MAX_ANSWERS, MAX_NEWS, RecentMessages
 from tests.support.client_calls import call
-from tests.support.http_servers import ACCEPT, TIMEOUT, Running, parse_events, serve_http
+from tests.support.http_servers import ACCEPT, Running, parse_events, serve_http
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
@@ -50,7 +51,7 @@ class Session:
 async def read_update(lines: Any) -> tuple[str, str]:
     """(id, address) of the next update."""
     event_id = ""
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         while True:
             line = await anext(lines)
             if line.startswith("id: "):
@@ -62,7 +63,7 @@ async def read_update(lines: Any) -> tuple[str, str]:
 async def test_updates_that_a_client_missed_are_sent_when_it_connects_again(tmp_path: Path) -> None:
     async with (
         serve_http(str(tmp_path / "a.db")) as running,
-        httpx2.AsyncClient(timeout=TIMEOUT) as web,
+        httpx2.AsyncClient(timeout=PATIENCE) as web,
         running.connect() as other,
     ):
         session = await Session(running, web).hello()
@@ -82,7 +83,7 @@ async def test_updates_that_a_client_missed_are_sent_when_it_connects_again(tmp_
 
 
 async def test_a_session_is_sent_nothing_of_another(tmp_path: Path) -> None:
-    async with serve_http(str(tmp_path / "a.db")) as running, httpx2.AsyncClient(timeout=TIMEOUT) as web:
+    async with serve_http(str(tmp_path / "a.db")) as running, httpx2.AsyncClient(timeout=PATIENCE) as web:
         one, two = await Session(running, web).hello(), await Session(running, web).hello()
         await one.post("tools/call", name="find_debates", arguments={})
         async with two.open_stream(f"0-{one.number}") as stream:
@@ -93,7 +94,7 @@ async def test_a_session_is_sent_nothing_of_another(tmp_path: Path) -> None:
 
 
 async def test_a_result_whose_connection_was_cut_is_there_when_the_client_comes_back(tmp_path: Path) -> None:
-    async with serve_http(str(tmp_path / "a.db")) as running, httpx2.AsyncClient(timeout=TIMEOUT) as web:
+    async with serve_http(str(tmp_path / "a.db")) as running, httpx2.AsyncClient(timeout=PATIENCE) as web:
         session = await Session(running, web).hello()
         session.number += 1
         call_tool = {"name": "find_debates", "arguments": {}}
@@ -103,7 +104,7 @@ async def test_a_result_whose_connection_was_cut_is_there_when_the_client_comes_
                 if line.startswith("id: "):
                     break
         async with session.open_stream(line[4:]) as stream:
-            with anyio.fail_after(TIMEOUT):
+            with anyio.fail_after(PATIENCE):
                 async for told in stream.aiter_lines():
                     if told.startswith("data: {"):
                         break
@@ -113,7 +114,7 @@ async def test_a_result_whose_connection_was_cut_is_there_when_the_client_comes_
 async def test_without_sessions_there_is_no_stream_to_open_and_none_to_end(tmp_path: Path) -> None:
     async with (
         serve_http(str(tmp_path / "a.db"), is_stateless=True) as running,
-        httpx2.AsyncClient(timeout=TIMEOUT) as web,
+        httpx2.AsyncClient(timeout=PATIENCE) as web,
     ):
         for method in ("GET", "DELETE"):
             refused = await web.request(method, running.address, headers=ACCEPT)

@@ -12,6 +12,7 @@ from mcp.types import JSONRPCRequest, jsonrpc_message_adapter
 
 from server.mcp.outgoing import MAX_WAITING, OutgoingMessages, write_whole
 from server.mcp.stdio import RepairingReceiveStream
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8")]
 
@@ -59,7 +60,7 @@ async def test_no_more_is_read_while_answers_wait_for_a_client_that_does_not_rea
 
         tasks.start_soon(serve)
         try:
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while outgoing.waiting < MAX_WAITING:
                     await anyio.lowlevel.checkpoint()
             for _ in range(100):

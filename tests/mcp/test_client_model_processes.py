@@ -11,6 +11,7 @@ from mcp import Client, MCPError
 from tests.support.client_calls import call
 from tests.support.client_models import ClientModel, always, hang, once, refuse
 from tests.support.mcp_debates import read_events
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.processes.gated_servers import CallGate, start_server_process
 
@@ -38,7 +39,7 @@ def serve(database: str, era: str, model: ClientModel, environ: Any = PATIENT, *
 
 
 async def find_debate(client: Client) -> dict[str, Any]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while not (rows := (await call(client, "find_debates"))["debates"]):
             await wait_before_next_poll()
     found: dict[str, Any] = rows[0]
@@ -54,7 +55,7 @@ async def begin(client: Client, model: ClientModel, asked: int = 3) -> dict[str,
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(open_debate)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(model.prompts) < asked:
                 await wait_before_next_poll()
         tasks.cancel_scope.cancel()
@@ -63,7 +64,7 @@ async def begin(client: Client, model: ClientModel, asked: int = 3) -> dict[str,
 
 async def finish(client: Client, debate_id: str, seconds: float = 4) -> dict[str, Any]:
     """Go on until nothing is to be done, with calls that the client gives up after so many seconds."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         while True:
             with anyio.move_on_after(seconds):
                 try:
@@ -107,7 +108,7 @@ async def test_who_comes_after_a_kill_is_asked_anew_and_nothing_is_recorded_twic
     async with serve(database, era, silent) as (server, client):
         begun = await begin(client, silent)
         if era == "legacy":  # in the 2026 era answers come with the next call, all at once
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while len(await read_turns(client, begun["debate_id"])) < 2:
                     await wait_before_next_poll()
         server.kill()
@@ -152,7 +153,7 @@ async def test_before_2026_a_debate_goes_on_between_calls(database: str) -> None
     model = ClientModel()
     async with serve(database, "legacy", model) as (_, client):
         started = await call(client, "start_debate", **{**ASKED, "wait_seconds": 0})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while (await find_debate(client))["status"] != "concluded":
                 await wait_before_next_poll()
         turns = await read_turns(client, started["debate_id"])
@@ -164,7 +165,7 @@ async def test_two_clients_on_one_database_lend_each_their_own(database: str, er
     one, other = ClientModel(hang), ClientModel()
     async with serve(database, era, one, QUICK) as (_, first), serve(database, era, other) as (_, second):
         begun = await begin(first, one)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             while not await read_events(second, begun, "paused"):
                 await wait_before_next_poll()
         await call(second, "intervene", debate_id=begun["debate_id"], action="resume")
@@ -181,7 +182,7 @@ async def test_subscribers_see_the_turns_of_the_clients_model(database: str, era
     async with serve(database, era, model) as (_, client), serve(database, "auto", model) as (_, reader):
         started = await call(client, "start_debate", **{**ASKED, "run": False})
         uri = f"debate://{started['debate_id']}/transcript"
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with reader.listen(resource_subscriptions=[uri]) as updates:
                 await call(client, "step_round", debate_id=started["debate_id"], wait_seconds=10)
                 update = await anext(aiter(updates))

@@ -12,6 +12,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call
 from tests.support.mcp_debates import read_events, read_view
+from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import CallGate, open_call_gate, start_server_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N8", "D4", "D7", "M3")]
@@ -111,7 +112,7 @@ async def test_two_servers_take_over_what_a_killed_one_ran(database: str, at: Ca
         await in_mid_call(client, at, stepped)
         await at.wait_for_calls(2)
         server.kill()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await server.process.wait()
 
     async with (

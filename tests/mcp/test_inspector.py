@@ -11,6 +11,7 @@ import pytest
 from server.tools.debates import TOOLS
 from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("N17"), pytest.mark.node, pytest.mark.slow]
 
@@ -31,7 +32,7 @@ def test_the_inspector_warns_of_no_schema(tmp_path: Path) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * PATIENCE,
         check=False,
     )
 

@@ -19,6 +19,7 @@ from server.startup import open_journal
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1", "D7")]
@@ -94,7 +95,7 @@ async def test_a_subscriber_before_any_call_is_told_what_follows(database: str) 
         await client.subscribe_resource("debate://index")
         async with open_engine(database, ScriptedModel()) as another:
             await start_debate(another)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 await told.wait()
 
 
@@ -102,7 +103,7 @@ async def test_a_debate_that_another_process_left_is_recovered_without_a_call(da
     await leave_behind(database, run=True)
     opening = Opening(database)
     async with run_late(opening):
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await opening.opened.wait()
 
 
@@ -126,7 +127,7 @@ async def test_a_search_that_fails_is_a_warning(database: str, caplog: pytest.Lo
         async with open_journal(opening.settings) as journal, anyio.create_task_group() as tasks:
             await anyio.Path(database).unlink()
             tasks.start_soon(manager.run, journal, DAY)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while "cannot be searched for" not in caplog.text:
                     await wait_before_next_poll()
             manager.close()

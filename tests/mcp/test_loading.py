@@ -11,6 +11,7 @@ from server.models.prices import PRICE_TABLE_FILE
 from server.models.providers.litellm import get_litellm, import_litellm
 from server.models.registry import ModelRegistry
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 from tests.support.processes.served import Served, Start
 
 pytestmark = pytest.mark.requirement("N22")
@@ -132,7 +133,7 @@ def test_a_server_ends_at_once_while_it_loads_litellm(serve: Start, packages: Pa
     while not begun(packages):
         served.call("find_debates")
     served.child.terminate()
-    served.child.wait(timeout=5)
+    served.child.wait(timeout=PATIENCE)
 
 
 def test_nothing_else_loads_litellm(serve: Start, packages: Path) -> None:

@@ -15,6 +15,7 @@ from mcp import Client
 from server.engine.database.presence import WATCH_INTERVAL
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.servers import OpenClient
 
@@ -170,7 +171,7 @@ async def test_a_file_that_was_cut_short_is_refused_until_a_whole_one_is_there(
     path, copy = Path(database), tmp_path / "copy.db"
     async with open_modern() as client:
         await run_finished_debate(client)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while has_leases(path) or measure(Path(f"{path}-wal")):  # until the last checkpoint
                 await wait_before_next_poll()
         shutil.copy(path, copy)

@@ -13,6 +13,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from benchmarks.stub import Stub
 from tests.support.client_calls import call, read_resource
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N7")]
 
@@ -62,7 +63,7 @@ async def test_a_key_that_a_provider_repeats_leaves_the_process_nowhere(
 
     assert any(chat.headers["authorization"] == f"Bearer {KEY}" for chat in stub.chat_requests)
     for arguments in (("show", this), ("export", this, "--as", "json"), ("list",), ("show", KEY[:3])):
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             seen.append(await anyio.to_thread.run_sync(run_quietly, environ, arguments))
     texts = [json.dumps(each, ensure_ascii=False) if isinstance(each, dict) else str(each) for each in seen]
     texts.append(log.read_text(encoding="utf-8"))

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from server.mcp.stdio import serve_stdio
-from tests.support.processes.served import COMMAND, TIMEOUT, Served, Start
+from tests.support.patience import PATIENCE
+from tests.support.processes.served import COMMAND, Served, Start
 from tests.support.servers import Cli
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send")
@@ -49,7 +50,7 @@ def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code
     served.send("tools/call", name="get_verdict", arguments={"debate_id": opened["debate_id"]})
 
     served.child.send_signal(getattr(signal, name))
-    served.child.wait(timeout=10)
+    served.child.wait(timeout=PATIENCE)
 
     assert served.end()[0] == code
     assert served.entries() >= before > 2
@@ -67,7 +68,7 @@ def test_after_a_signal_continue_says_only_what_is_missing(cli: Cli, name: str, 
         assert child.stdout is not None
         assert any('Proponent ("for")' in line for line in child.stdout)
         child.send_signal(getattr(signal, name))
-        _, said = child.communicate(timeout=TIMEOUT)
+        _, said = child.communicate(timeout=PATIENCE)
     found = re.search(r"counterpoint debate --continue (\w+)", said)
     assert found, said
     assert child.returncode == code
@@ -101,7 +102,7 @@ def test_stdout_carries_the_protocol_and_nothing_else(serve: Start) -> None:
 @pytest.mark.requirement("M4")
 def test_an_unusable_database_is_one_line_though_stdin_is_open(serve: Start) -> None:
     served = serve(COUNTERPOINT_DB=f"{sys.executable}/x.db")
-    served.child.wait(timeout=TIMEOUT)
+    served.child.wait(timeout=PATIENCE)
 
     code, told = served.end()
 
@@ -230,7 +231,7 @@ for name in (*names, "server.engine.debates"):
     logging.getLogger(name).warning("a warning")
 """
     done = subprocess.run(
-        [sys.executable, "-c", told], check=True, capture_output=True, text=True, timeout=TIMEOUT
+        [sys.executable, "-c", told], check=True, capture_output=True, text=True, timeout=PATIENCE
     )
 
     lines = done.stderr.splitlines()

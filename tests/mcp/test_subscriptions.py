@@ -15,6 +15,7 @@ from storage.contract.errors import StorageError
 from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.mcp_debates import run_debate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.servers import connect_client
 from tests.support.simulation import build_request
@@ -48,7 +49,7 @@ async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
         async def step() -> None:
             await call(client if is_own else other, "step_round", debate_id=debate_id)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert await heard(client, uri, step) == uri
 
 
@@ -65,7 +66,7 @@ async def test_a_listener_hears_of_an_outcome_after_the_end(open_modern: Any, is
         async def settle() -> None:
             await call(client if is_own else other, "intervene", **this, action="outcome", to="none")
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert await heard(client, uri, settle) == uri
 
 
@@ -84,7 +85,7 @@ async def test_the_list_is_announced_at_once_and_then_once_in_a_while(open_moder
         await listening.wait()
         for _ in range(10):
             await run_debate(client)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(announced) < 2 or announced[-1] < announced[0] + LIST_INTERVAL:
                 await wait_before_next_poll()
         tasks.cancel_scope.cancel()
@@ -116,7 +117,7 @@ async def test_a_subscriber_of_the_older_protocol_hears_until_it_stops(database:
         uri = f"debate://{debate_id}{part}"
         await client.subscribe_resource(uri)
         await call(client, "step_round", debate_id=debate_id)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await ear.arrived.wait()
         assert set(ear.heard) == {uri}
         await client.unsubscribe_resource(uri)
@@ -166,7 +167,7 @@ async def test_neither_a_busy_database_nor_a_client_that_is_gone_ends_the_update
         journal, SetupPlanner(ModelRegistry({}), configured_models=["scripted"], environ={})
     ) as manager:
         manager.start_task(updates.run, manager)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while not gone.told.is_set():
                 await manager.start(build_request(question="Ship it?"), actor="test")
                 with anyio.move_on_after(0.1):

@@ -12,6 +12,7 @@ import pytest
 from server.tools.debates import TOOLS
 from tests.support.node import find_node
 from tests.support.paths import NODE
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
 
@@ -29,7 +30,7 @@ def run_client(program: str, folder: Path) -> dict[str, Any]:
         env={**environment, "PYTHONPATH": str(NODE.parent.parent)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from mcp import Client
 
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.servers import Cli, OpenClient, connect_client
 
@@ -75,7 +76,7 @@ async def start_debate(client: Client, gate: Gate) -> str:
 
 async def expect_verdict_once_paid(client: Client, gate: Gate, debate_id: str) -> None:
     """The debate goes on, and what was on its way meanwhile was not asked for again."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while True:
             result = await client.call_tool("get_verdict", {"debate_id": debate_id, "wait_seconds": 3})
             found = result.structured_content or {}

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from server.research import Research
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.processes.research_client import (
     build_server_config,
@@ -105,7 +106,7 @@ async def test_leaving_ends_stubborn_children_and_their_children_within_a_second
         began = anyio.current_time()
 
     assert anyio.current_time() - began < 1
-    with anyio.fail_after(5):  # a loaded machine removes a killed process with a delay
+    with anyio.fail_after(PATIENCE):  # a loaded machine removes a killed process with a delay
         while [pid for pid in pids if is_alive(pid)]:
             await wait_before_next_poll()
 

@@ -13,8 +13,9 @@ from storage.contract.streams import StreamSummary
 from storage.migrations import Migration
 from storage.sqlite import upgrade
 from storage.sqlite.migrations import MIGRATIONS
-from tests.contract.journal_helpers import TIMEOUT, append_entries, find_streams, get_listing, open_journal
+from tests.contract.journal_helpers import append_entries, find_streams, get_listing, open_journal
 from tests.support.paths import GOLDEN
+from tests.support.patience import PATIENCE
 
 OLDEST = GOLDEN / "schema_001.sql"
 
@@ -128,10 +129,10 @@ async def test_what_would_stop_an_older_release_waits_for_the_upgrade(tmp_path: 
     await migrated_by(path, newer)
     assert names(path) == [*NAMES, "works"]
     async with open_journal(path) as old:
-        await old.probe(TIMEOUT)
+        await old.probe(PATIENCE)
         assert await upgrade(path, migrations=newer) == ["ends"]
         with pytest.raises(StorageError, match=f"its schema {OWN + 2} is the oldest that may run"):
-            await old.probe(TIMEOUT)
+            await old.probe(PATIENCE)
 
     assert await upgrade(path, migrations=newer) == []
     with pytest.raises(
@@ -149,7 +150,7 @@ async def test_a_new_file_gets_all_of_them_at_once(tmp_path: Path) -> None:
 
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*(migrated(path, WORKS) for _ in range(8)))
 
     assert names(path) == [*NAMES, "works"]
@@ -175,7 +176,7 @@ async def test_who_waited_for_anothers_migration_does_not_repeat_it(tmp_path: Pa
             first.execute(statement)
         first.execute(record, [WORKS.release])
         second = asyncio.create_task(migrated_by(path, Watched([*MIGRATIONS, WORKS])))
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             await seen.wait()
             first.execute("commit")
             await second

@@ -6,8 +6,9 @@ import pytest_asyncio
 
 from storage.contract.outbox import Outbox, ReaderPosition
 from storage.sqlite import SqliteJournal
-from tests.contract.journal_helpers import TIMEOUT, open_journal
+from tests.contract.journal_helpers import open_journal
 from tests.contract.outbox import OutboxContract, build_item, take_all
+from tests.support.patience import PATIENCE
 
 
 @pytest_asyncio.fixture
@@ -35,7 +36,7 @@ class TestAcrossProcesses:
         async with open_journal(tmp_path / "a.db") as one, open_journal(tmp_path / "a.db") as two:
             for journal in (one, two):
                 await journal.outbox.register("r")
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(PATIENCE):
                 await asyncio.gather(
                     one.outbox.put(["r"], 3, [build_item(1), build_item(2), build_item(3)]),
                     two.outbox.put(["r"], 2, [build_item(1), build_item(2)]),

@@ -17,7 +17,6 @@ from storage.sqlite import SqliteJournal
 from storage.sqlite.connections.connection import require_sqlite
 from storage.sqlite.connections.database_file import is_missing
 from tests.contract.journal_helpers import (
-    TIMEOUT,
     append_entries,
     create_stream,
     find_streams,
@@ -25,6 +24,7 @@ from tests.contract.journal_helpers import (
     open_journal,
 )
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 
 async def writer(path: Path, stream: str, count: int, by: str) -> asyncio.subprocess.Process:
@@ -65,7 +65,7 @@ class TestSurviving:
     @pytest.mark.requirement("N8")
     async def test_every_acknowledged_entry_outlives_a_kill(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             child = await writer(path, "s", 0, "child")
             assert child.stdout
             for _ in range(25):
@@ -195,7 +195,7 @@ class TestSharing:
 
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "new" / "a.db"
-        async with asyncio.timeout(2 * TIMEOUT):
+        async with asyncio.timeout(2 * PATIENCE):
             children = [await writer(path, "shared", 100, by) for by in ("one", "two")]
             outputs = [(await child.communicate())[0].split() for child in children]
 

@@ -21,6 +21,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
+from tests.support.patience import PATIENCE
 
 TEXT = "".join(f"[page {n}]\n" + f"In year {n} the works took {n} weeks.\n" * 40 for n in range(1, 31))
 QUESTION = "Should the works go on?"
@@ -94,7 +95,7 @@ async def main(database: str, ledger: str, kind: str, debate_id: str) -> None:
             sys.stdout.flush()
         else:
             manager.run_to_end(await manager.load(debate_id))
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             await manager.follow(debate_id, wait=30)
 
 

@@ -15,6 +15,7 @@ from server.engine.debates import DebateManager, utc_now
 from server.models import Model
 from server.settings import Settings
 from server.startup import DATABASE_PATIENCE
+from tests.support.patience import PATIENCE
 from tests.support.raw_sql import run_raw
 from tests.support.simulation import build_request
 
@@ -50,7 +51,7 @@ async def run_round(manager: DebateManager, **fields: Any) -> DebateSnapshot:
 async def run_debate(manager: DebateManager, **fields: Any) -> DebateSnapshot:
     """Run a debate to its end, without debaters who are never heard."""
     snapshot = await start_debate(manager, run=True, **fields)
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         snapshot = await manager.follow(snapshot.id, wait=20)
         while snapshot.debate.paused and snapshot.debate.paused.cause == "unheard":
             await manager.intervene(snapshot.id, "resume", InterventionRequest(), actor="test")

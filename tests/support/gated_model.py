@@ -4,6 +4,7 @@ import anyio
 
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
+from tests.support.patience import PATIENCE
 
 
 class Gate:
@@ -20,5 +21,5 @@ class Gate:
         return f"{request.seat} has a point."
 
     async def wait_for_call(self) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await self.first_call.wait()

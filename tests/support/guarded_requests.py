@@ -12,8 +12,8 @@ from server.models import FailureCause, ModelError, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
 from tests.contract.model import build_argument_request
+from tests.support.patience import PATIENCE
 
-TIMEOUT = 5
 SETTLED = 40  # passes of the loop in which a request gets from its answer to the next one's sleep
 
 
@@ -28,7 +28,7 @@ class ChangeNotifier:
         self._change = anyio.Event()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             while not condition():
                 await self._change.wait()
 
@@ -129,7 +129,7 @@ def failing_script(cause: FailureCause) -> Callable[[Request], str]:
 
 
 async def expect_failure(model: GuardedModel, timeout_seconds: float = 20) -> ModelError:
-    with anyio.fail_after(TIMEOUT), pytest.raises(ModelError) as failure:
+    with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as failure:
         await model.reply(build_argument_request(timeout=timeout_seconds))
     return failure.value
 
@@ -141,14 +141,14 @@ async def open_breaker(model: GuardedModel) -> None:
 
 @asynccontextmanager
 async def open_tasks() -> AsyncIterator[TaskGroup]:
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             yield tasks
 
 
 async def cancel_request(model: GuardedModel, held_script: HeldScript, request_count: int) -> None:
     """Send a request and cancel it once the script has received `request_count` requests."""
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(model.reply, build_argument_request())
             await held_script.wait_until(lambda: len(held_script.requested_seats) == request_count)

@@ -22,6 +22,7 @@ from server.models.registry import ModelRegistry
 from server.settings import Settings
 from server.startup import open_journal
 from tests.support.paths import find_folder
+from tests.support.patience import PATIENCE
 from tests.support.processes.webhook_receiver import SECRET
 
 ENVIRON = {"HOOK_SECRET": SECRET}
@@ -42,7 +43,7 @@ class LogLines(logging.Handler):
 
     async def wait_for(self, text: str, count: int = 1) -> str:
         """Wait until `count` lines contain `text`; returns the last of them."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(found := [line for line in self.messages if text in line]) < count:
                 self.arrival = anyio.Event()
                 await self.arrival.wait()

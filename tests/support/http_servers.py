@@ -26,8 +26,8 @@ from server.http_server.gate import Place
 from server.http_server.serving import HttpServer, open_listener
 from server.models import Model
 from server.settings import Settings
+from tests.support.patience import PATIENCE, START_PATIENCE
 
-TIMEOUT = 5.0
 MODERN = "2026-07-28"
 
 META = {
@@ -105,7 +105,7 @@ async def send(
     address: str, method: str = "tools/list", headers: Mapping[str, str] | None = None, **params: Any
 ) -> httpx2.Response:
     own, body = build_request(method, **params)
-    async with httpx2.AsyncClient(timeout=TIMEOUT) as client:
+    async with httpx2.AsyncClient(timeout=PATIENCE) as client:
         return await client.post(address, json=body, headers={**own, **(headers or {})})
 
 
@@ -120,7 +120,7 @@ class HttpProcess:
             text=True,
             env=os.environ | {"COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "scripted", **environ},
         )
-        patience = threading.Timer(60, self.child.kill)
+        patience = threading.Timer(START_PATIENCE, self.child.kill)
         patience.daemon = True
         patience.start()
         assert self.child.stdout is not None
@@ -134,17 +134,17 @@ class HttpProcess:
 
     def end(self) -> tuple[int, str]:
         """(exit code, stderr), waiting for it."""
-        _, told = self.child.communicate(timeout=20)
+        _, told = self.child.communicate(timeout=PATIENCE)
         return self.child.returncode, told
 
     def kill(self) -> None:
         self.child.kill()
-        self.child.communicate(timeout=20)
+        self.child.communicate(timeout=PATIENCE)
 
 
 def open_raw(place: Place) -> socket.socket:
     """A connection on which a test says what it likes."""
-    return socket.create_connection((place.host, place.port), timeout=TIMEOUT)
+    return socket.create_connection((place.host, place.port), timeout=PATIENCE)
 
 
 def parse_events(text: str) -> list[dict[str, Any]]:

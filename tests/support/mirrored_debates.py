@@ -11,6 +11,7 @@ from server.debate.facts.escalation import MirrorOpened
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from tests.support.engines import open_engine, run_debate
+from tests.support.patience import PATIENCE
 from tests.support.planted_effects import JUDGES, STANCES, Planted, describe_debate
 from tests.support.polling import wait_before_next_poll
 
@@ -40,7 +41,7 @@ async def wait_for_mirror(manager: DebateManager, debate_id: str) -> str:
     """The mirror's id, as soon as it is opened."""
     opened = (await wait_for(manager, debate_id, MirrorOpened)).debate.mirror_opened
     assert opened
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while opened.debate_id not in await find_mirrors(manager):
             await wait_before_next_poll()
     return opened.debate_id
@@ -52,7 +53,7 @@ async def find_mirrors(manager: DebateManager) -> list[str]:
 
 async def wait_for(manager: DebateManager, debate_id: str, kind: type) -> DebateSnapshot:
     """The debate as soon as such an event is recorded."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async for snapshot in manager.watch_states(debate_id):
             if any(isinstance(entry.event, kind) for entry in snapshot.entries):
                 return snapshot

@@ -13,8 +13,7 @@ from server.engine.debates import DebateManager
 from server.models import Model
 from server.web.site.serving import Site, open_port
 from tests.support.engines import open_engine
-
-TIMEOUT = 5.0
+from tests.support.patience import PATIENCE
 
 
 @dataclass
@@ -62,7 +61,7 @@ class Events:
 
     async def next(self) -> dict[str, Any]:
         """The next event. StopAsyncIteration at the end of the stream."""
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             while True:
                 name, _, value = (await anext(self.lines)).partition(": ")
                 if name == "id":
@@ -85,7 +84,7 @@ class Events:
 async def open_site(database: str, model: Model | None = None) -> AsyncIterator[Guest]:
     async with (
         open_engine(database, model) as manager,
-        httpx2.AsyncClient(timeout=TIMEOUT, limits=httpx2.Limits()) as client,
+        httpx2.AsyncClient(timeout=PATIENCE, limits=httpx2.Limits()) as client,
     ):
         site = Site(manager, open_port(0), actor="page")
         async with anyio.create_task_group() as tasks:

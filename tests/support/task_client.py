@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 
 from server.tools.listing import TASKS
 from tests.support.client_calls import without_framing
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 OVER = ("completed", "failed", "cancelled")
@@ -66,7 +67,7 @@ async def get(client: Client, task: dict[str, Any]) -> dict[str, Any]:
 
 async def poll(client: Client, task: dict[str, Any], *until: str) -> dict[str, Any]:
     """The task when it has one of these states, by default the last one, within 5 seconds."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while (found := await get(client, task))["status"] not in (until or OVER):
             await wait_before_next_poll()
     return found

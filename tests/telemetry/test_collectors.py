@@ -10,6 +10,7 @@ import pytest
 from server.mcp.stdio import SHUTDOWN_GRACE
 from server.telemetry.pipeline import FLUSH_SECONDS
 from tests.support.collector import Collector
+from tests.support.patience import PATIENCE
 from tests.support.processes.served import Served, Start
 
 pytestmark = [pytest.mark.slow, pytest.mark.requirement("N15")]
@@ -56,7 +57,7 @@ def test_a_slow_collector_does_not_outlast_a_signal(serve: Start, collector: Col
     served.call("start_debate", **ASKED)
     started = time.monotonic()
     served.child.send_signal(signal.SIGTERM)
-    served.child.wait(timeout=20)
+    served.child.wait(timeout=PATIENCE)
     assert time.monotonic() - started < SHUTDOWN_GRACE + SLACK
     assert served.child.returncode == 128 + signal.SIGTERM
 
@@ -68,7 +69,7 @@ def test_what_was_collected_is_sent_at_a_signal(serve: Start, collector: Collect
     served.call("start_debate", **ASKED)
     assert collector.bodies == []
     served.child.send_signal(signal.SIGTERM)
-    served.child.wait(timeout=20)
+    served.child.wait(timeout=PATIENCE)
     assert collector.find_spans("invoke_workflow debate")
     assert collector.find_points("gen_ai.workflow.duration")
 

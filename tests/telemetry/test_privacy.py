@@ -11,6 +11,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
 from benchmarks.stub import Stub
 from tests.support.collector import Collector
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N15", "N7")]
 
@@ -54,7 +55,7 @@ async def test_no_byte_that_is_sent_holds_a_text_or_a_key(database: str, collect
         parameters = StdioServerParameters(
             command=sys.executable, args=["-m", "counterpoint"], env=os.environ | environ | collector.environ
         )
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE):
             async with Client(stdio_client(parameters)) as client:
                 await hold_debates(client, stub)
                 await misuse(client)

@@ -12,6 +12,7 @@ from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, read_resource, result_text
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import call_next, read_view, run_debate
+from tests.support.patience import PATIENCE
 from tests.support.simulation import build_ballot
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
@@ -205,7 +206,7 @@ async def test_of_two_clients_who_submit_one_turn_at_once_one_is_told(open_clien
             if result.is_error:
                 told.append(result.content[0].text)
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as both:
                 both.start_soon(submit, one, "From one.")
                 both.start_soon(submit, two, "From two.")
@@ -235,7 +236,7 @@ async def test_a_turn_may_be_submitted_while_a_model_still_writes_its_own(open_m
     gate = Gate()
     async with open_modern({"bot": gate.model}, "bot") as client:
         started = await run_debate(client, debaters=TWO, wait_seconds=0, options={"ballots": "none"})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await gate.first_call.wait()
         mine = {"debate_id": started["debate_id"], "speaker": "Me", "wait_seconds": 0}
         step = await call(client, "submit_turn", **mine, text="I am first.")

@@ -13,6 +13,7 @@ from mcp.types import AudioContent, CallToolResult, ImageContent, TextContent
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.client_models import ClientModel, always, build_message, hang, once, refuse
 from tests.support.mcp_debates import build_scripted_model, read_events, read_view
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "M4")]
@@ -32,7 +33,7 @@ async def start(client: Client, **arguments: Any) -> dict[str, Any]:
 
 async def finish(client: Client, step: dict[str, Any]) -> dict[str, Any]:
     """Go on with a debate as its results say, also where the client gives up calls."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         while step["status"] not in ("concluded", "truncated", "paused"):
             step = await insist(client, step["debate_id"])
     return step
@@ -57,7 +58,7 @@ async def begin(client: Client, model: ClientModel, asked: int = 3, **arguments:
             found.update(await start(client, **arguments))
         tasks.cancel_scope.cancel()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(open_debate)
             while len(model.prompts) < asked:
@@ -153,7 +154,7 @@ async def test_who_is_refused_once_or_hangs_once_does_not_stop_the_debate(open_c
 async def test_an_answer_after_its_time_is_not_recorded(open_client: Any) -> None:
     async def answer_when_given_up(_: str) -> str:
         (row,) = (await call(client, "find_debates"))["debates"]
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while "Ben" not in {event["seat"] for event in await read_events(client, row, "failed")}:
                 await wait_before_next_poll()
         return "Too late."
@@ -180,7 +181,7 @@ async def test_every_view_says_that_the_clients_model_is_being_asked(open_client
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(start, client)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(silent.prompts) < 3:
                 await wait_before_next_poll()
         (row,) = (await call(client, "find_debates"))["debates"]

@@ -11,6 +11,7 @@ from mcp.types import CallToolResult, CreateMessageRequest, ElicitResult, InputR
 from tests.support.client_calls import call
 from tests.support.client_models import ClientModel, answer_prompt, build_message
 from tests.support.mcp_debates import read_all_events, read_events
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.task_client import Polling
 
@@ -230,7 +231,7 @@ async def look(client: Client, begun: CallToolResult) -> dict[str, Any]:
 async def test_without_an_open_call_the_debate_waits_and_nothing_fails(open_modern: Any) -> None:
     async with open_modern(default="client", sampling_callback=ClientModel()) as client:
         begun = await trip(client, "start_debate", {**ASKED, "wait_seconds": 0})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while (stood := await look(client, begun))["status"] != "waiting":
                 await wait_before_next_poll()
         with anyio.move_on_after(0.3):

@@ -16,6 +16,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 from tests.support.client_calls import call, expect_tool_error, read_resource
 from tests.support.mcp_debates import build_scripted_model, call_next, read_view, run_debate
+from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 from tests.support.simulation import build_request
 
@@ -135,7 +136,7 @@ async def test_a_fork_that_is_to_run_does_so_unasked_and_knows_its_predicate(dat
         child = await manager.fork(
             parent.id, 1, ChangesInput(), actor="me", code=CallerCode(lambda _debate: True)
         )
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while not child.debate.ended:
                 child = await manager.step(child.id, wait=5)
         relatives = (await compare_family(manager, child)).relatives

@@ -12,6 +12,7 @@ from server.models.fakes.scripted import ScriptedModel
 from tests.support.client_calls import call, expect_tool_error, result_text
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import read_events, read_view
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D4", "N10", "D3", "N8")]
@@ -38,7 +39,7 @@ class InFlight:
     async def turns(self, least: int = 1) -> list[dict[str, Any]]:
         """What was said, when so much of it was recorded after the model was let go."""
         self.gate.release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(spoken := await read_events(self.client, self.step, "spoke")) < least:
                 await wait_before_next_poll()
         return spoken
@@ -54,7 +55,7 @@ async def in_flight(open_client: Any, **options: Any) -> AsyncIterator[InFlight]
             client, "start_debate", question="Ship?", format="verdict", debaters=SIDES, options=judged
         )
         await call(client, "step_round", debate_id=step["debate_id"], wait_seconds=0)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await gate.first_call.wait()
         yield InFlight(client, gate, step)
 

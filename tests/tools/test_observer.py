@@ -11,6 +11,7 @@ from benchmarks.recorded.rhetoric import measure
 from benchmarks.recorded.rhetoric_cases import CASES, Case
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
+from tests.support.patience import PATIENCE
 from tests.support.scripted_debates import ScriptedDebates, find_for, open_scripted_debates
 
 pytestmark = [pytest.mark.requirement("D14"), pytest.mark.anyio]
@@ -79,7 +80,7 @@ async def test_the_benchmark_counts_what_a_model_sees() -> None:
     blind = await measure(ScriptedModel(), CASES[:8])
     assert (blind[0].counts["missed"], blind[0].counts["left"]) == (4, 4)
     assert (blind[0].precision, blind[0].recall) == ("-", "0.00")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         failed = await measure(ScriptedModel(lambda _: "No."), CASES[:1])
     assert failed[0].counts == {"failed": 1}
 

@@ -18,6 +18,7 @@ from tests.support.mcp_debates import (
     read_transcript,
     read_view,
 )
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N24", "M4")]
@@ -198,7 +199,7 @@ async def test_a_person_who_does_not_answer_holds_no_debate_up(open_client: Any,
 
     arguments = {**ASKED, "run": True, "wait_seconds": 1}
     async with open_client({"mine": build_framer()}, elicitation_callback=silent) as client:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             if era == "legacy":
                 started = await client.call_tool("start_debate", arguments)
                 assert stances(started.structured_content) == DATABASES

@@ -10,6 +10,7 @@ from server.models import ModelError
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
 from tests.support.mcp_debates import build_scripted_model
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M4")]
@@ -76,7 +77,7 @@ async def test_the_total_grows_with_the_plan(open_client: Any) -> None:
         await call(client, "step_round", debate_id=debate_id, wait_seconds=0)
         await gate.wait_for_call()
         tasks.start_soon(wait_for_verdict)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while not reports:
                 await wait_before_next_poll()
         await call(client, "intervene", debate_id=debate_id, action="extend", rounds=2)

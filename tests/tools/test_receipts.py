@@ -25,6 +25,7 @@ from server.tools.results import build_verdict_result
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, run_round
 from tests.support.mcp_debates import read_view
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.servers import Cli
 
@@ -88,7 +89,7 @@ async def test_a_receipt_of_every_format_is_what_its_record_comes_to(database: s
 async def test_it_is_made_when_the_debate_ends_and_never_again(database: str) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         await run_debate(manager)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while not count_receipts(database):
                 await wait_before_next_poll()
 
@@ -109,7 +110,7 @@ async def test_a_receipt_that_cannot_be_kept_is_logged_and_stops_nothing(
     async with open_engine(database, ScriptedModel()) as manager:
         execute(database, "alter table kept_text rename to gone")
         snapshot = await run_debate(manager)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while f"The receipt of debate {snapshot.id} cannot be made now" not in caplog.text:
                 await wait_before_next_poll()
     assert snapshot.debate.verdict

@@ -12,6 +12,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.tools.texts import JOINED
 from tests.support.client_calls import call, expect_tool_error, result_text
 from tests.support.mcp_debates import build_scripted_model, run_debate
+from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N18")]
@@ -134,7 +135,7 @@ async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: A
         async def start() -> None:
             ended.append(await call(client, "start_debate", **asked_for))
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(start)
                 await shown.wait()

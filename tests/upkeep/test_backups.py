@@ -15,6 +15,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.backup import back_up
 from tests.contract.journal_helpers import append_entries, open_journal
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.servers import Cli
 
@@ -37,7 +38,7 @@ async def test_when_a_debate_has_ended_a_plain_copy_of_the_file_is_whole(tmp_pat
     async with open_engine(database, ScriptedModel()) as manager, open_engine(database) as other:
         unfinished = await start_debate(manager, question="Still open?")
         ended = await run_debate(manager)
-        with anyio.fail_after(5):  # it is copied in the background
+        with anyio.fail_after(PATIENCE):  # it is copied in the background
             while True:
                 shutil.copy(database, copy)
                 with suppress(StorageUnavailableError):  # in the middle of that

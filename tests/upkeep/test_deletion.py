@@ -19,6 +19,7 @@ from server.upkeep.deletion import delete_debate
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
 from tests.support.mirrored_debates import engine, wait_for_mirror
+from tests.support.patience import PATIENCE
 from tests.support.planted_effects import Planted, describe_debate
 from tests.support.polling import wait_before_next_poll
 
@@ -94,11 +95,11 @@ async def test_who_runs_it_and_who_watches_it_are_told_and_no_model_is_asked_aga
         async with aclosing(other.watch_states(started.id)) as states:
             await anext(states)
             await delete_debate(other, started.id, actor="test")
-            with anyio.fail_after(5), pytest.raises(DebateDeletedError):
+            with anyio.fail_after(PATIENCE), pytest.raises(DebateDeletedError):
                 await anext(states)
         asked = len(gate.model.requests)
         gate.release.set()
-        with anyio.fail_after(5), pytest.raises(DebateDeletedError):
+        with anyio.fail_after(PATIENCE), pytest.raises(DebateDeletedError):
             await running.follow(started.id, wait=5)
         while running.is_working(started.id):
             await wait_before_next_poll()
@@ -122,7 +123,7 @@ async def test_a_debate_goes_on_without_a_mirror_that_was_deleted(tmp_path: Path
         started = await start_debate(manager, run=True, **describe_debate(mirror=True))
         mirror_id = await wait_for_mirror(manager, started.id)
         await delete_debate(manager, mirror_id, actor="test")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             with suppress(DebateDeletedError):  # the run of the mirror, which it waits for
                 await manager.follow(started.id, wait=5)
             ended = await manager.follow(started.id, wait=5)

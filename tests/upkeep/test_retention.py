@@ -14,6 +14,7 @@ from server.upkeep.prune import prune_debates
 from server.upkeep.retention import DELAY, LEASE, Retention
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.raw_sql import run_raw
 
@@ -36,7 +37,7 @@ async def make_old(database: str, count: int = 1) -> list[str]:
 
 
 async def wait_until(is_so: Callable[[int], bool], manager: DebateManager) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while not is_so(len(await manager.store.journal.find_all_streams())):
             await wait_before_next_poll()
 
@@ -53,7 +54,7 @@ async def test_a_server_removes_what_ended_long_ago_and_leaves_what_runs(databas
             assert tombstone
             assert (tombstone.actor, [*tombstone.texts]) == ("counterpoint", ["receipt"])
         gate.release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             assert (await running.follow(started.id, wait=5)).status in ("concluded", "paused")
 
 
@@ -103,7 +104,7 @@ async def test_what_cannot_be_removed_is_said_and_the_server_goes_on(
     with caplog.at_level(logging.INFO):
         async with open_retaining(database) as manager:
             await wait_until(lambda count: count == 1, manager)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while "Removed 1 debates" not in caplog.text:
                     await wait_before_next_poll()
             assert await manager.store.journal.find_tombstone(second)

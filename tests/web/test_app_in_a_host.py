@@ -15,6 +15,7 @@ from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 from tests.support.servers import OpenClient
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N12", "N19")]
@@ -22,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N12"
 HASTE = "const wait = setTimeout; setTimeout = (act, ms) => wait(act, ms > 10_000 ? 100 : ms);"
 """Has the app wait a moment where it would wait for long. Playwright's own clock misses a sandboxed frame at times."""
 
-PATIENCE = 5_000  # milliseconds for what a page is expected to show
+MILLISECONDS = PATIENCE * 1000
 HOST = "http://localhost/host"  # a secure context, without a server
 HOSTILE = "<img src=x onerror=alert(1)> Ship it? </script><script>alert(2)</script>"
 
@@ -71,10 +72,10 @@ class Host:
         await self.tell("notifications/tool-result", content=[], structuredContent=result)
 
     async def press(self, name: str) -> None:
-        await self.app.get_by_role("button", name=name, exact=True).click(timeout=PATIENCE)
+        await self.app.get_by_role("button", name=name, exact=True).click(timeout=MILLISECONDS)
 
     async def expect(self, text: str) -> None:
-        await self.app.get_by_text(text).first.wait_for(timeout=PATIENCE)
+        await self.app.get_by_text(text).first.wait_for(timeout=MILLISECONDS)
 
 
 @asynccontextmanager
@@ -109,7 +110,7 @@ async def test_a_debate_is_opened_stepped_steered_and_concluded(open_client: Ope
         await host.show(opened)
         await host.expect("Ship it?")
         await host.press("Step")
-        await host.app.get_by_text("Proponent").first.wait_for(timeout=PATIENCE)
+        await host.app.get_by_text("Proponent").first.wait_for(timeout=MILLISECONDS)
         await host.press("Pause")
         await host.press("Resume")
         await host.press("Note")
@@ -117,8 +118,8 @@ async def test_a_debate_is_opened_stepped_steered_and_concluded(open_client: Ope
         await host.press("Send")
         await host.expect("What of the costs?")
         await host.press("Conclude")
-        await host.app.locator("button:disabled").first.wait_for(timeout=PATIENCE)
-        await host.app.locator("html[data-chain=intact]").wait_for(state="attached", timeout=PATIENCE)
+        await host.app.locator("button:disabled").first.wait_for(timeout=MILLISECONDS)
+        await host.app.locator("html[data-chain=intact]").wait_for(state="attached", timeout=MILLISECONDS)
         found = await call(client, "get_verdict", debate_id=opened["debate_id"])
 
     assert found["status"] == "concluded"
@@ -135,7 +136,7 @@ async def test_what_others_do_is_shown_without_being_asked(open_modern: OpenClie
         await host.expect("From elsewhere.")
         for _ in range(3):
             ended = await call(other, "step_round", debate_id=opened["debate_id"])
-        await host.app.locator("button:disabled").first.wait_for(timeout=PATIENCE)
+        await host.app.locator("button:disabled").first.wait_for(timeout=MILLISECONDS)
 
     assert ended["status"] == "concluded"
 
@@ -167,7 +168,9 @@ async def test_the_look_follows_the_host(open_modern: OpenClient) -> None:
         body = host.app.locator("body")
         dark = await body.evaluate(f"() => {background}")
         await host.tell("notifications/host-context-changed", theme="light", displayMode="fullscreen")
-        await host.app.locator("html[data-display=fullscreen]").wait_for(state="attached", timeout=PATIENCE)
+        await host.app.locator("html[data-display=fullscreen]").wait_for(
+            state="attached", timeout=MILLISECONDS
+        )
         light = await body.evaluate(f"() => {background}")
         sizes = await host.page.evaluate(
             "seen.filter(({ method }) => method === 'ui/notifications/size-changed').map(({ params }) => params.height)"
@@ -197,7 +200,7 @@ async def test_a_host_that_answers_twice_or_lets_others_speak_changes_nothing(
         )
         await host.tell("notifications/unknown", anything=1)
         await host.press("Step")
-        await host.app.get_by_text("Proponent").first.wait_for(timeout=PATIENCE)
+        await host.app.get_by_text("Proponent").first.wait_for(timeout=MILLISECONDS)
         debates = {params["debate_id"] for params in host.arguments}
 
     assert debates == {opened["debate_id"]}

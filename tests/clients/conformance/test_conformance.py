@@ -14,6 +14,7 @@ import yaml
 
 from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
 
@@ -54,7 +55,7 @@ def find_failures(address: str, era: str, results: Path) -> set[str]:
     """Run the suite. Returns the checks that failed, as scenario:check."""
     command = [find_node(NODE), str(SUITE), "server", "--url", address, "--requirements", era]
     done = subprocess.run(
-        [*command, "-o", str(results)], capture_output=True, text=True, timeout=120, check=False
+        [*command, "-o", str(results)], capture_output=True, text=True, timeout=2 * PATIENCE, check=False
     )
     failures = list_failures(results)
     assert len(failures) == SCENARIOS[era], done.stdout + done.stderr

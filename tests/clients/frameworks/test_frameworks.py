@@ -19,6 +19,7 @@ from tests.clients.debate_server import JUDGES, PRICE_USD
 from tests.clients.frameworks.script import VERDICT
 from tests.support.client_calls import call
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 from tests.support.servers import connect_client
 
 pytestmark = [pytest.mark.requirement("M4", "M5", "N18"), pytest.mark.slow]
@@ -52,7 +53,7 @@ def run(framework: str, script: str, database: Path, delay: float) -> Any:
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "COUNTERPOINT_SERVER": json.dumps(server)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=2 * PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -17,12 +17,12 @@ from playwright.async_api import Frame, Page
 from tests.support.browser import launch_browser
 from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.node, pytest.mark.slow]
 
 INSPECTOR = NODE / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-PATIENCE = 60  # seconds for what the Inspector does
 
 
 def find_port() -> int:

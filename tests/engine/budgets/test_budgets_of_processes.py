@@ -8,6 +8,7 @@ import pytest
 from mcp import Client
 
 from tests.support.client_calls import call
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.processes.gated_servers import (
     CallGate,
@@ -41,7 +42,7 @@ async def start_debates(client: Client, name: str) -> list[str]:
 
 async def wait_for_pauses(client: Client, debate_ids: list[str]) -> list[str]:
     """The reasons of the debates that are paused once none of them is running any more."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         while True:
             found = [await call(client, "get_verdict", debate_id=one, wait_seconds=0) for one in debate_ids]
             if all(one["status"] != "running" for one in found):
@@ -117,7 +118,7 @@ async def test_a_debate_stepped_by_two_processes_keeps_to_its_budget(database: s
 
 
 async def step_to_end(client: Client, debate_id: str) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         status = ""
         while status not in ("concluded", "truncated", "paused"):
             found = await call(client, "step_round", debate_id=debate_id, wait_seconds=5)

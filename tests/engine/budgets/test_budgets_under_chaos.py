@@ -12,6 +12,7 @@ from server.debate.rules.budget import compute_spending
 from server.models.fakes.chaos import Chaos
 from server.settings import Settings
 from tests.support.engines import run_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10", "D16")]
 
@@ -22,7 +23,7 @@ async def test_failures_take_no_more_calls_than_the_budget_has(
     most: int, chaos: Chaos, tmp_path: Path
 ) -> None:
     settings = Settings(db=str(tmp_path / "debates.db"), models=("scripted",))
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         async with open_manager(settings, environ={}, chaos=chaos) as manager:
             for name in FORMATS:
                 options = {"seed": most, "limits": {"max_calls": most}}

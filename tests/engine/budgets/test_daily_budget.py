@@ -16,6 +16,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
 from storage.contract.streams import Amount
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -158,7 +159,7 @@ async def test_a_server_that_starts_on_the_next_day_lets_it_go_on(database: str)
     over = anyio.Event()
     async with open_engine(database, ScriptedModel(), clock=clock, recover=True, daily_calls=6) as restarted:
         restarted.store.subscribe(lambda seen: over.set() if seen.status == "concluded" else None)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await over.wait()
         assert (await restarted.load(snapshot.id)).status == "concluded"
         assert (await restarted.load(stepped.id)).status == "paused"
@@ -178,7 +179,7 @@ async def test_a_server_that_runs_through_the_night_lets_it_go_on(database: str)
         tasks.start_soon(partial(Recovery(manager, max_age_hours=24, concurrency=1).run, poll_interval=0.01))
         await anyio.wait_all_tasks_blocked()
         clock.tomorrow()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await over.wait()
         tasks.cancel_scope.cancel()
         assert (await manager.load(snapshot.id)).status == "concluded"

@@ -11,11 +11,10 @@ from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.engine.budgets.test_daily_budget import Dear
 from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
-
-TIMEOUT = 5
 
 
 class Slow:
@@ -33,7 +32,7 @@ class Slow:
 
 
 async def wait_for_running(manager: DebateManager, owner: str, count: int) -> None:
-    with anyio.fail_after(TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         while len(await manager.leases.find_holders(owner)) != count:
             await wait_before_next_poll()
 
@@ -83,10 +82,10 @@ async def test_debates_beyond_an_owners_number_wait_for_their_turn(database: str
         assert {*await manager.leases.find_holders("ann")} == {*theirs[:2]}
         note = InterventionRequest(reason="not now")
         await ann.intervene(theirs[2], "pause", note, actor="test")
-        paused = await ann.follow(theirs[2], wait=TIMEOUT)
+        paused = await ann.follow(theirs[2], wait=PATIENCE)
         model.may_go.set()
-        ended = [await ann.follow(one, wait=TIMEOUT) for one in (*theirs[:2], *theirs[3:])]
-        ended.append(await ben.follow(other, wait=TIMEOUT))
+        ended = [await ann.follow(one, wait=PATIENCE) for one in (*theirs[:2], *theirs[3:])]
+        ended.append(await ben.follow(other, wait=PATIENCE))
 
     assert paused.status == "paused"
     assert not paused.debate.turns
@@ -106,6 +105,6 @@ async def test_several_processes_share_an_owners_number(database: str) -> None:
         # Who only follows what another process runs does not wait for a turn.
         followed = await two.of("ann").step(first, wait=0)
         model.may_go.set()
-        assert (await two.of("ann").follow(first, wait=TIMEOUT)).status == "concluded"
-        assert (await two.of("ann").follow(second, wait=TIMEOUT)).status == "concluded"
+        assert (await two.of("ann").follow(first, wait=PATIENCE)).status == "concluded"
+        assert (await two.of("ann").follow(second, wait=PATIENCE)).status == "concluded"
     assert followed.status == "running"

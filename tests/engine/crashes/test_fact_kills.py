@@ -14,6 +14,7 @@ from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now
 from storage.sqlite import SqliteJournal
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.anyio,
@@ -46,7 +47,7 @@ def live(folder: Path, kind: str, debate_id: str) -> tuple[str, int]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * PATIENCE,
         check=False,
     )
     assert done.returncode in (0, -9), done.stderr[-2000:]

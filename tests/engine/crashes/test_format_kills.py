@@ -15,6 +15,7 @@ from server.debate.facts.events import Audited, RoundClosed, RoundOpened
 from server.debate.rules.calls import pending_calls
 from server.engine.database.snapshots import DebateSnapshot
 from tests.support.client_calls import call
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]
 
@@ -102,7 +103,7 @@ def repeated(snapshot: DebateSnapshot) -> list[Any]:
 
 async def test_a_debate_of_every_format_survives_kills(tmp_path: Path) -> None:
     lives = Lives(tmp_path)
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE):
         while await lives.live():
             lives.kills += 1
             await lives.check()

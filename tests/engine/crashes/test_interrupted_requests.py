@@ -17,6 +17,7 @@ from storage.sqlite import SqliteJournal
 from tests.support.client_calls import call
 from tests.support.engines import open_engine
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import build_request
 
@@ -40,13 +41,13 @@ class Clock:
 
 
 async def until(holds: Callable[[], Any]) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while not holds():
             await wait_before_next_poll()
 
 
 async def until_it_has_turns(running: DebateManager, debate_id: str, count: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while len((await running.load(debate_id)).debate.turns) < count:
             await wait_before_next_poll()
 

@@ -22,6 +22,7 @@ from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_repl
 from server.settings import Settings
 from tests.support.engines import alter_entries, open_engine, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import build_request
 
@@ -45,7 +46,7 @@ async def left_behind(database: str, *debate_requests: DebateRequest) -> list[st
 
 async def ended(manager: DebateManager, debate_id: str) -> str:
     """The status of a debate once nobody drives it any more; nothing here drives it either."""
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while manager.is_working(debate_id) or (await manager.load(debate_id)).status == "running":
             await wait_before_next_poll()
     return (await manager.load(debate_id)).status
@@ -84,7 +85,7 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
         snapshot = await start_debate(manager, question="Step it?")
         await manager.step(snapshot.id, wait=5)
         await manager.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await judging.wait()
     async with open_engine(database, ScriptedModel(), recover=True) as later:
         assert await ended(later, snapshot.id) == "concluded"
@@ -160,11 +161,11 @@ async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whol
     async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         tasks.start_soon(partial(recovery.run, poll_interval=0.01, retry_interval=0.01))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while debate_id not in recovery.failure_counts:
                 await wait_before_next_poll()
         alter_entries(database, "Brake", "Break")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while (await finished(manager, debate_id)) != "concluded":
                 await wait_before_next_poll()
         tasks.cancel_scope.cancel()
@@ -177,7 +178,7 @@ async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_tim
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(recovery.run, 0.01)
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 while debate_id not in recovery.failure_counts:
                     await wait_before_next_poll()
             for _ in range(100):
@@ -201,7 +202,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate(
     async with open_engine(database, ScriptedModel()) as manager:
         unsubscribe = manager.store.subscribe(fail)
         recovery = Recovery(manager, max_age_hours=24, concurrency=1)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await recovery.recover(debate_id, 0)
         unsubscribe()
     assert await recovery.find_unfinished() == []  # the database is closed

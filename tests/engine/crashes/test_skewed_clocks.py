@@ -11,6 +11,7 @@ from server.engine.debates import utc_now
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8", "N14")]
 
@@ -28,12 +29,12 @@ async def test_a_server_whose_clock_is_wrong_takes_over_from_nobody(
         open_engine(postgres_database, other, clock=lambda: utc_now() + skew, recover=True) as two,
     ):
         snapshot = await start_debate(one, format="verdict", max_rounds=2, run=True)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await working.wait_for_call()
         await two.follow(snapshot.id, wait=0.5)
         assert other.requests == []
         working.release.set()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             ended = await two.follow(snapshot.id, wait=10)
             assert (await one.follow(snapshot.id, wait=10)).debate == ended.debate
     assert ended.status != "running"

@@ -29,6 +29,7 @@ from server.models.registry import ModelRegistry
 from server.research import Research
 from server.settings import Settings
 from tests.support.engines import run_debate, start_debate
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("D16", "D3")
 
@@ -38,7 +39,7 @@ async def open_engine(folder: Path, chaos: Chaos | None) -> AsyncIterator[Debate
     logging.getLogger("server.engine.model_calls").setLevel(logging.CRITICAL)
     settings = Settings(db=str(folder / "debates.db"), models=("scripted",))
     try:
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             async with open_manager(settings, environ={}, chaos=chaos) as opened:
                 yield opened
     finally:
@@ -120,7 +121,7 @@ async def test_a_call_that_never_ends_is_ended_by_whoever_made_it(tmp_path: Path
     step = decide(debate)
     assert isinstance(step, Ask)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         questions = ModelCaller(ModelRegistry(chaos=Chaos(never=1)), Research({}), leeway=0.01)
         event = await questions.call(debate, step.calls[0], CallTerms(1, NO_DEADLINE, owner=""))
 

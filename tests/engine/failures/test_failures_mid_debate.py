@@ -18,6 +18,7 @@ from server.models import Model, ModelError, OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.simulation import build_request
 
@@ -47,7 +48,7 @@ async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None
         open_engine(database, awake, clock=lambda: utc_now() + timedelta(seconds=60)) as two,
     ):
         snapshot = await one.start(question, actor=ACTOR)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await slept.first_call.wait()
             finished = await two.follow(snapshot.id, wait=5)
             seen = await one.follow(snapshot.id, wait=5)
@@ -99,7 +100,7 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     models: dict[str, Model] = {"mine": ScriptedModel(), "odd": Odd(act)}
     async with open_engine(database, models) as running:
         snapshot = await start_debate(running, debaters=debaters)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             snapshot = await running.step(snapshot.id, wait=5)
 
     assert [turn.seat for turn in snapshot.debate.turns] == ["Ada", "Ben"]
@@ -137,7 +138,7 @@ async def test_an_answer_in_flight_outlives_a_database_that_goes_once_another_an
     async with open_engine(database, model) as running:
         running.store.listeners.append(take_away)
         snapshot = await start_debate(running)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await running.step(snapshot.id, wait=0)
             await taken.wait()
             await anyio.wait_all_tasks_blocked()
@@ -167,7 +168,7 @@ async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_
             await running.step(snapshot.id, wait=0.4)
         other.execute("rollback")
         other.close()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             snapshot = await running.step(snapshot.id, expected_round=1, wait=5)
 
     assert len(snapshot.debate.turns) == 2
@@ -194,7 +195,7 @@ async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded(databas
     async with open_engine(database, models) as running:
         debate_request = build_request(question="Q?", debaters=debaters, options=options, run=True)
         snapshot = await running.start(debate_request, actor=ACTOR)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await first.first_call.wait()
             await second.first_call.wait()
             while not (await running.load(snapshot.id)).debate.turns:

@@ -27,7 +27,7 @@ PATIENCE = 0.05
 
 
 async def wait_for_turns(manager: DebateManager, debate_id: str, count: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while len((await manager.load(debate_id)).debate.turns) < count:
             await wait_before_next_poll()
 
@@ -94,7 +94,7 @@ async def test_answers_under_way_are_waited_for_where_nothing_can_be_reserved(da
         budget.journal = failing = FailingReservations(running.store.journal, 2)  # type: ignore[assignment]
         snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await failing.failed.wait()
             released.set()
             snapshot = await running.step(snapshot.id, expected_round=1, wait=5)
@@ -109,7 +109,7 @@ async def test_a_run_whose_first_calls_cannot_be_reserved_tries_again(database: 
         budget.journal = failing = FailingReservations(running.store.journal, 1)  # type: ignore[assignment]
         snapshot = await start_debate(running)
         await running.step(snapshot.id, wait=0)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await failing.failed.wait()
         await wait_for_turns(running, snapshot.id, 2)
     assert len(model.requests) == 2
@@ -125,7 +125,7 @@ async def test_recovery_does_not_hold_an_outage_against_a_debate(
     async with open_engine(database, ScriptedModel()) as idle:
         recovery = Recovery(idle, max_age_hours=24, concurrency=1)
         await idle.store.journal.close()
-        with caplog.at_level(logging.INFO), anyio.fail_after(5):
+        with caplog.at_level(logging.INFO), anyio.fail_after(PATIENCE):
             await recovery.recover(snapshot.id, 60)
     assert not recovery.failure_counts
     assert "waits for its database" in caplog.text

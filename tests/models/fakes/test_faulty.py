@@ -19,6 +19,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
 from tests.contract import model as contract
 from tests.contract.tasks import TaskContract
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D16")]
 
@@ -177,7 +178,7 @@ def test_chaos_of_the_process_befalls_every_model_but_the_caller() -> None:
 
 
 async def failure_of(model: Model, request: Request) -> ModelError:
-    with anyio.fail_after(5), pytest.raises(ModelError) as failure:
+    with anyio.fail_after(PATIENCE), pytest.raises(ModelError) as failure:
         await model.reply(request)
     return failure.value
 
@@ -202,7 +203,7 @@ async def test_a_timeout_comes_when_the_time_is_up_and_not_before() -> None:
 
 @pytest.mark.parametrize("fault", ["timeout", "never"])
 async def test_who_hangs_can_be_cancelled(fault: str) -> None:
-    with anyio.fail_after(5), anyio.move_on_after(0.01) as limit:
+    with anyio.fail_after(PATIENCE), anyio.move_on_after(0.01) as limit:
         await always(fault).reply(contract.build_argument_request(timeout=600))
 
     assert limit.cancelled_caught

@@ -15,6 +15,7 @@ from server.models.providers.model import ProviderModel
 from server.models.providers.request import REASONING_TOKENS, build_extras
 from tests.contract import model as contract
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 from tests.support.provider_models import Ask
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("B7", "D9")]
@@ -219,7 +220,7 @@ async def test_cancelling_an_answer_hangs_up(through: Ask, stub: Stub, scenario:
     heard = asyncio.Event()
     model = through(scenario)
     task = asyncio.create_task(model.reply(contract.build_argument_request(), lambda _: heard.set()))
-    with anyio.fail_after(contract.TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         await (stub.wait_until(in_flight=1) if scenario == "hang" else heard.wait())
         task.cancel()
         await stub.wait_until(abandoned=1)

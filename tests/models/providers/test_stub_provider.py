@@ -6,8 +6,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.contract.model import TIMEOUT
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.requirement("B7")
 
@@ -28,7 +28,7 @@ def test_the_stub_runs_as_a_child_and_ends_with_its_input() -> None:
             ask(f"{url}/chat/completions", body)
         answer = ask(f"{url}/chat/completions", body)
         seen = ask(f"{url}/asked")
-        child.communicate(timeout=TIMEOUT)
+        child.communicate(timeout=PATIENCE)
 
     assert answer["choices"][0]["message"]["content"] == "Yes."
     assert (seen["requests"], seen["most_in_flight"]) == (2, 1)
@@ -37,6 +37,6 @@ def test_the_stub_runs_as_a_child_and_ends_with_its_input() -> None:
 
 
 def ask(url: str, body: bytes | None = None) -> dict[str, Any]:
-    with urlopen(url, body, timeout=TIMEOUT) as answer:  # noqa: S310  (on loopback)
+    with urlopen(url, body, timeout=PATIENCE) as answer:  # noqa: S310  (on loopback)
         found: dict[str, Any] = json.load(answer)
     return found

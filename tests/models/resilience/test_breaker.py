@@ -9,6 +9,7 @@ from server.models import FailureCause, Request, resilience
 from server.models.fakes.scripted import ScriptedModel
 from tests.contract.model import build_argument_request
 from tests.support import guarded_requests as guarded
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D3", "D9")]
 
@@ -129,7 +130,7 @@ async def test_after_the_cool_down_one_request_tries_and_its_success_opens_the_w
     dead = False
     clock.advance(resilience.OPEN_SECONDS)
 
-    with anyio.fail_after(guarded.TIMEOUT):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             outcomes.start(tasks, model, range(20))
             await guarded.let_tasks_run()

@@ -13,6 +13,7 @@ from server.models.providers.litellm import LitellmModel
 from server.models.registry import ModelRegistry
 from tests.contract.model import build_argument_request
 from tests.support import guarded_requests as guarded
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D9")]
 
@@ -173,7 +174,7 @@ class TestPlaces:
         held = guarded.HeldScript()
         model = guarded.build_model(resilience.Guard(provider_concurrency=1), held.answer)
 
-        with anyio.fail_after(guarded.TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks, anyio.create_task_group() as given_up:
                 outcomes.start(tasks, model, ["holds"])
                 await guarded.let_tasks_run()
@@ -192,7 +193,7 @@ class TestPlaces:
         guard, held = resilience.Guard(concurrency=1, provider_concurrency=1), guarded.HeldScript()
         model = guarded.build_model(guard, held.answer)
 
-        with anyio.fail_after(guarded.TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(model.reply, build_argument_request())
                 await guarded.let_tasks_run()

@@ -10,7 +10,8 @@ from storage.contract.cache import CachedBody
 from storage.postgres import PostgresJournal
 from storage.postgres.cache import LOCK_CACHE
 from storage.postgres.connections.pool import MAX_CONNECTIONS, Session
-from tests.contract.journal_helpers import TIMEOUT, append_entries, open_postgres_journal
+from tests.contract.journal_helpers import append_entries, open_postgres_journal
+from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22", "N14")]
 
@@ -72,7 +73,7 @@ async def test_two_who_write_there_at_once_both_do(postgres_database: str) -> No
     async with (
         open_postgres_journal(postgres_database) as journal,
         open_postgres_journal(postgres_database) as other,
-        asyncio.timeout(TIMEOUT),
+        asyncio.timeout(PATIENCE),
     ):
         for number in range(10):
             await asyncio.gather(

@@ -6,11 +6,11 @@ import pytest
 
 from storage.postgres import PostgresJournal
 from tests.contract.journal_helpers import (
-    TIMEOUT,
     append_entries,
     open_postgres_journal,
 )
 from tests.contract.journal_restore import SUMMARY, build_entries
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server
 
@@ -75,14 +75,14 @@ async def test_many_names_are_told_without_them(postgres_database: str) -> None:
             calls.clear()
             names = [f"{number}{'x' * 500}" for number in range(20)]
             await asyncio.gather(*(append_entries(two, name, 0, {}) for name in names))
-            async with asyncio.timeout(TIMEOUT):
+            async with asyncio.timeout(PATIENCE):
                 while [] not in calls:
                     await wait_before_next_poll()
 
 
 async def write_until_heard(journal: PostgresJournal, heard: list[str]) -> None:
     """Until the other one listens: it begins to in the background."""
-    async with asyncio.timeout(2 * TIMEOUT):
+    async with asyncio.timeout(2 * PATIENCE):
         while "news" not in heard:
             seq, *_ = await journal.head("news")
             await append_entries(journal, "news", seq, {})
@@ -90,6 +90,6 @@ async def write_until_heard(journal: PostgresJournal, heard: list[str]) -> None:
 
 
 async def wait_for(heard: list[str], *names: str) -> None:
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(PATIENCE):
         while not {*names} <= {*heard}:
             await wait_before_next_poll()

@@ -14,7 +14,8 @@ from storage.contract.outbox import OutboxItem, ReaderPosition
 from storage.contract.streams import Amount, OpeningKey, Reservation, StreamSummary
 from storage.postgres import PostgresJournal
 from storage.postgres.connections.pool import Session
-from tests.contract.journal_helpers import AT, TIMEOUT, append_entries, open_postgres_journal
+from tests.contract.journal_helpers import AT, append_entries, open_postgres_journal
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server, find_name
 
@@ -47,7 +48,7 @@ async def hold(journal: PostgresJournal, statement: str) -> AsyncIterator[None]:
 
 
 async def wait_for_waiting(journal: PostgresJournal, number: int) -> None:
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(PATIENCE):
         while (await journal._db.fetch("select count(*) from pg_locks where not granted"))[0] < (number,):
             await wait_before_next_poll()
 
@@ -58,7 +59,7 @@ DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_data
 
 async def count_deadlocks(server: Server, address: str) -> int:
     """Those in a database that nobody uses any more: a connection reports them when it ends, at the latest."""
-    async with asyncio.timeout(TIMEOUT):
+    async with asyncio.timeout(PATIENCE):
         while server.sql(OTHERS, database=find_name(address)):
             await wait_before_next_poll()
     return int(server.sql(DEADLOCKS, database=find_name(address)))

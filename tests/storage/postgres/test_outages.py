@@ -15,13 +15,13 @@ from storage.postgres.connections.errors import LostError
 from storage.postgres.connections.pool import MAX_CONNECTIONS
 from tests.contract.journal_helpers import (
     AT,
-    TIMEOUT,
     append_entries,
     find_streams,
     keep_busy,
     open_postgres_journal,
 )
 from tests.support.cutting_proxy import open_proxy
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.postgres import Server
 
@@ -95,7 +95,7 @@ async def test_after_an_outage_who_had_a_lease_keeps_it_for_a_moment(
 
 async def ask_until_refused(ask: Callable[[], Awaitable[object]]) -> None:
     """A connection that is just free may be had at once."""
-    async with asyncio.timeout(4 * TIMEOUT):
+    async with asyncio.timeout(4 * PATIENCE):
         while True:
             await ask()
 
@@ -231,13 +231,13 @@ async def test_who_is_cancelled_waits_for_no_answer_and_leaves_no_connection_beh
             await asyncio.wait(reading, timeout=0.1)
             for one in reading:
                 one.cancel()
-            done, waiting = await asyncio.wait(reading, timeout=TIMEOUT)
+            done, waiting = await asyncio.wait(reading, timeout=PATIENCE)
             assert (len(done), len(waiting)) == (MAX_CONNECTIONS + 1, 0)
             with pytest.raises(OutageError):
                 await journal.probe(0.1)
         finally:
             postgres_server.signal(signal.SIGCONT)
-        await journal.probe(TIMEOUT)
+        await journal.probe(PATIENCE)
 
 
 async def find_sleeping(journal: PostgresJournal) -> list[str]:
@@ -252,7 +252,7 @@ async def test_what_nobody_waits_for_ends_on_the_server_and_takes_no_further_con
         open_postgres_journal(postgres_database) as journal,
         open_postgres_journal(postgres_database) as other,
     ):
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             for number in range(2 * MAX_CONNECTIONS):
                 reading = asyncio.create_task(journal._db.fetch(f"select pg_sleep(60), {number}"))
                 while f"select pg_sleep(60), {number}" not in (running := await find_sleeping(other)):

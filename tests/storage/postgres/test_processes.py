@@ -10,10 +10,10 @@ from storage.postgres import PostgresJournal
 from storage.postgres.connections.pool import Session
 from tests.contract.journal_helpers import (
     AT,
-    TIMEOUT,
     append_entries,
     open_postgres_journal,
 )
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.raw_sql import run_raw
 
@@ -66,7 +66,7 @@ async def test_what_another_is_just_writing_is_waited_for(postgres_database: str
             return_exceptions=True,
         )
         waits = "select count(*) from pg_locks where not granted"
-        async with asyncio.timeout(TIMEOUT):
+        async with asyncio.timeout(PATIENCE):
             while (await one._db.fetch(waits))[0] == (0,):
                 await wait_before_next_poll()
         may_commit.set()
@@ -93,7 +93,7 @@ async def test_batches_that_overlap_in_another_order_all_end(postgres_database: 
                     except ConflictError:
                         continue
 
-        async with asyncio.timeout(4 * TIMEOUT):
+        async with asyncio.timeout(4 * PATIENCE):
             await asyncio.gather(
                 *(write(one, name) for name in names), *(write(two, name) for name in reversed(names))
             )

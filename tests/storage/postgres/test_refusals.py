@@ -12,12 +12,12 @@ from storage.postgres import PostgresJournal
 from storage.postgres.connections.errors import ReadOnlyError
 from storage.postgres.migrations import require_server
 from tests.contract.journal_helpers import (
-    TIMEOUT,
     append_entries,
     create_stream,
     find_streams,
     open_postgres_journal,
 )
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Server, find_name
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
@@ -45,7 +45,7 @@ async def test_a_wrong_password_is_told_without_it(guarded: str, tmp_path: Path)
     assert "wr0ng" not in f"{caught.value!r} {caught.value.__cause__!r}"
     secret = tmp_path / "password"
     secret.write_text("right")
-    journal = await PostgresJournal.open(guarded, password=secret.read_text, patience=TIMEOUT)
+    journal = await PostgresJournal.open(guarded, password=secret.read_text, patience=PATIENCE)
     await journal.close()
 
 

@@ -8,7 +8,8 @@ from storage.contract.errors import StorageError
 from storage.migrations import Migration
 from storage.postgres import PostgresJournal, upgrade
 from storage.postgres.migrations import MIGRATIONS
-from tests.contract.journal_helpers import TIMEOUT, append_entries, open_postgres_journal
+from tests.contract.journal_helpers import append_entries, open_postgres_journal
+from tests.support.patience import PATIENCE
 from tests.support.postgres import Server
 from tests.support.raw_sql import run_raw
 
@@ -31,11 +32,11 @@ async def test_old_and_new_use_one_database_until_it_is_upgraded(postgres_databa
     async with open_postgres_journal(postgres_database) as old:
         await append_entries(old, "s", 2, {})
         assert run_raw(postgres_database, "select count(*) from added") == [("0",)]
-        await old.probe(TIMEOUT)
+        await old.probe(PATIENCE)
 
         assert await upgrade(postgres_database, migrations=newer) == ["ending"]
         with pytest.raises(StorageError, match=f"its schema {OWN + 2} is the oldest that may run"):
-            await old.probe(TIMEOUT)
+            await old.probe(PATIENCE)
     assert await upgrade(postgres_database, migrations=newer) == []
     with pytest.raises(
         StorageError, match=rf"its schema {OWN + 2} is the oldest that may run, this is {OWN}: update"

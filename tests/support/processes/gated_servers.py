@@ -25,6 +25,7 @@ from mcp.types import jsonrpc_message_adapter
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.paths import ROOT
+from tests.support.patience import PATIENCE
 
 MAX_MESSAGES = 1_000_000
 
@@ -49,7 +50,7 @@ class CallGate:
 
     async def wait_for_calls(self, count: int) -> None:
         """Wait for `count` calls in total, up to 5 seconds."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(self.calls) < count:
                 await self.call_arrival.wait()
 
@@ -122,7 +123,7 @@ class ServerProcess:
         """Close stdin and return the exit code."""
         assert self.process.stdin
         await self.process.stdin.aclose()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             return await self.process.wait()
 
     async def abandon_and_wait(self) -> int:

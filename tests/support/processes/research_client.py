@@ -14,6 +14,7 @@ from server.debate.facts.answers import Lookup
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.research import Research
 from server.settings import ResearchServer
+from tests.support.patience import PATIENCE
 
 
 def build_server_config(kind: str, **fields: Any) -> ResearchServer:
@@ -24,7 +25,7 @@ def build_server_config(kind: str, **fields: Any) -> ResearchServer:
 @asynccontextmanager
 async def open_research(pause: float = 30, **servers: ResearchServer) -> AsyncIterator[Research]:
     async with Research(servers, retry_delay=pause) as research:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             yield research
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-TIMEOUT = 20
-"""Seconds for a child process to end."""
+from tests.support.patience import PATIENCE, START_PATIENCE
 
 COMMAND = [sys.executable, "-m", "counterpoint"]
 Start = Callable[..., "Served"]
@@ -33,7 +32,7 @@ class Served:
             env=os.environ | {"COUNTERPOINT_DB": database} | environ,
         )
         # Else a test that hears nothing would wait for ever.
-        self.patience = threading.Timer(60, self.child.kill)
+        self.patience = threading.Timer(START_PATIENCE, self.child.kill)
         self.patience.daemon = True
         self.patience.start()
         self.number = 0
@@ -81,7 +80,7 @@ class Served:
 
     def end(self) -> tuple[int, str]:
         """(exit code, stderr), waiting for it."""
-        out, told = self.child.communicate(timeout=TIMEOUT)
+        out, told = self.child.communicate(timeout=PATIENCE)
         self.lines += out.splitlines()
         return self.child.returncode, told
 
@@ -94,7 +93,7 @@ class Served:
     def kill(self) -> None:
         self.patience.cancel()
         self.child.kill()
-        self.child.communicate(timeout=TIMEOUT)
+        self.child.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -15,16 +15,15 @@ from time import monotonic
 import pyte
 
 from server.cli.live.region import END_UPDATE
+from tests.support.patience import PATIENCE, START_PATIENCE
 
 DRAWN = END_UPDATE.encode()
 MARKED_PASTES = 2004 << 5  # as pyte has modes of terminals that are not of the standard
-PATIENCE = 5  # seconds without a sign of life
 SIZES = (
     "COLUMNS",
     "LINES",
 )  # which processes of pytest-xdist have: they would count more than the terminal's
 PIECE = 2048  # bytes: a screen that is soon replaced is seen, too, also by a reader that comes late
-MOST_PATIENCE = 20  # seconds in all: a program starts in two or three where others use the machine
 
 
 class TerminalProgram:
@@ -34,7 +33,6 @@ class TerminalProgram:
         self.screen = pyte.HistoryScreen(columns, lines, history=5_000, ratio=1.0)
         self.stream = pyte.ByteStream(self.screen)
         self.written = b""
-        self.heard_at = monotonic()
         self.exit_code: int | None = None
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
@@ -49,7 +47,6 @@ class TerminalProgram:
 
     def send(self, keys: str) -> None:
         os.write(self.terminal, keys.encode())
-        self.heard_at = monotonic()
 
     def paste(self, text: str) -> None:
         """As a terminal does it that was asked to mark pastes."""
@@ -65,7 +62,6 @@ class TerminalProgram:
         except OSError:  # how Linux says that the other end is closed
             return False
         self.written += piece
-        self.heard_at = monotonic()
         self.stream.feed(piece)
         return bool(piece)
 
@@ -96,18 +92,21 @@ class TerminalProgram:
 
     def wait_until(self, is_met: Callable[[str], bool]) -> bool:
         """Whether the screen is so, within the time that a program has."""
-        until, is_open = monotonic() + MOST_PATIENCE, True
+        is_silent, is_open = not self.written, True
+        until = monotonic() + (START_PATIENCE if is_silent else PATIENCE)
         while not is_met(self.shown):
-            if not is_open or monotonic() > min(until, self.heard_at + PATIENCE):
+            if not is_open or monotonic() > until:
                 return False
             is_open = self.read(0.05)
+            if is_silent and self.written:  # it has started
+                is_silent, until = False, monotonic() + PATIENCE
         return True
 
     def wait(self) -> int:
         """Its exit code."""
-        until, self.heard_at = monotonic() + MOST_PATIENCE, monotonic()
+        until = monotonic() + START_PATIENCE
         while self.exit_code is None:
-            assert monotonic() < min(until, self.heard_at + PATIENCE), f"it still runs:\n{self.shown}"
+            assert monotonic() < until, f"it still runs:\n{self.shown}"
             self.read(0.05)
             done, status = os.waitpid(self.pid, os.WNOHANG)
             if done:

@@ -14,6 +14,8 @@ import anyio.abc
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.tls import TLSListener
 
+from tests.support.patience import PATIENCE
+
 SECRET = "what-only-the-two-of-us-know"
 
 
@@ -53,7 +55,7 @@ class WebhookReceiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     async def wait_for(self, count: int) -> list[WebhookRequest]:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while len(self.requests) < count:
                 await self.arrival.wait()
         return self.requests

@@ -12,6 +12,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.web.site.access import AccessGuard
 from server.web.site.serving import Site, open_port
 from tests.support.engines import open_engine, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.sites import Guest, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
@@ -56,7 +57,7 @@ async def test_a_request_for_another_site_or_for_two_hosts_is_refused(guest: Gue
     for head in (*heads, f"GET /{token}/ HTTP/1.0\r\n"):
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             await stream.send(f"{head}Connection: close\r\n\r\n".encode())
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENCE):
                 assert (await stream.receive()).split()[1] in (b"400", b"403", b"421")
 
 

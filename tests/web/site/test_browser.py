@@ -28,13 +28,14 @@ from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.sites import Guest, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.slow]
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> [link](javascript:alert(1)) \u202egnp.exe"
-PATIENCE = 5_000  # milliseconds
+MILLISECONDS = PATIENCE * 1000
 RUN: dict[str, Any] = {"question": "Ship it?", "run": True, "wait_seconds": 0}
 
 
@@ -68,7 +69,7 @@ class Window:
 async def open_window(guest: Guest) -> AsyncIterator[Window]:
     async with launch_browser() as browser:
         context = await browser.new_context()
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(MILLISECONDS)
         yield Window(guest, context)
         await context.close()
 
@@ -82,7 +83,7 @@ async def press(page: Page, name: str) -> None:
 
 
 async def wait_for_status(manager: DebateManager, debate_id: str, status: str) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async for snapshot in manager.watch_states(debate_id):
             if snapshot.status == status:
                 return
@@ -144,7 +145,7 @@ async def test_all_buttons_of_a_debate_do_what_they_are_named_for_and_a_double_c
         page = await window.open(debate_id)
         await page.get_by_role("button", name="Step", exact=True).dblclick()
         await see(page, "Round 1")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while (await guest.manager.load(debate_id)).debate.round < 1 or await guest.manager.is_run(
                 debate_id
             ):
@@ -253,7 +254,7 @@ async def test_a_page_says_that_the_database_is_gone_and_goes_on_when_it_is_back
 async def test_a_page_says_that_its_server_has_ended_and_keeps_what_it_shows(database: str) -> None:
     async with launch_browser() as browser:
         page = await browser.new_page()
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(MILLISECONDS)
         async with open_site(database, ScriptedModel()) as guest:
             debate_id = (await run_debate(guest.manager)).id
             await page.goto(guest.site.build_address(debate_id))
@@ -299,7 +300,7 @@ async def test_the_list_is_searched_filtered_paged_and_opens_debates(database: s
         assert await rows.count() == 26
         await page.get_by_role("searchbox").fill("rust")
         await page.get_by_role("searchbox").press("Enter")
-        await expect(rows).to_have_count(1, timeout=PATIENCE)
+        await expect(rows).to_have_count(1, timeout=MILLISECONDS)
         await press(page, "ready")
         await see(page, "No debates that match.")
         assert page.url.endswith("?query=rust&status=ready")
@@ -328,7 +329,7 @@ async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: s
                 tasks.start_soon(visitor.feed.run)
                 tasks.start_soon(partial(server.serve, sockets=[listener]))
                 page = await browser.new_page()
-                page.set_default_timeout(PATIENCE)
+                page.set_default_timeout(MILLISECONDS)
                 await page.goto(address)
                 await page.get_by_text("live", exact=True).wait_for()
                 await page.get_by_role("link", name="Ship it?").click()

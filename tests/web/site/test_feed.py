@@ -14,8 +14,9 @@ from server.web.site.feed import ChangeFeed, EventStream
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
-from tests.support.sites import TIMEOUT, open_site
+from tests.support.sites import open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
@@ -162,7 +163,7 @@ async def test_more_streams_than_pages_can_be_open_are_refused_and_closed_ones_d
 
         for _ in range(100):
             tasks.start_soon(follow)
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             await ready.wait()
         refused = await guest.get("events")
         assert (refused.status_code, refused.json()) == (503, {"error": "More than 100 pages are open."})
@@ -171,7 +172,7 @@ async def test_more_streams_than_pages_can_be_open_are_refused_and_closed_ones_d
     async with open_site(database) as guest:
         async with guest.follow() as events:
             await events.next()
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             while guest.site.feed.follower_count:
                 await anyio.lowlevel.checkpoint()
 
@@ -191,7 +192,7 @@ async def test_a_page_that_takes_nothing_is_left_and_nothing_piles_up_for_it(dat
             raise AssertionError
 
         stream = EventStream(feed.follow(), send_timeout=0.01)
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             await stream({"type": "http", "method": "GET"}, receive, send)  # type: ignore[arg-type]
         assert [message["type"] for message in sent] == ["http.response.start"]
         assert feed.follower_count == 0

@@ -18,6 +18,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.web.site.routes import read_body
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
+from tests.support.patience import PATIENCE
 from tests.support.sites import Guest, open_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
@@ -32,7 +33,7 @@ async def guest(database: str) -> AsyncIterator[Guest]:
 async def wait_for_round(guest: Guest, debate_id: str, number: int) -> DebateSnapshot:
     """Wait until nobody runs a debate, and this round of it is over."""
     snapshot = await guest.manager.load(debate_id)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while snapshot.debate.round < number or await guest.manager.is_run(debate_id):
             snapshot = await guest.manager.follow(debate_id, wait=5)
     return snapshot
@@ -76,7 +77,7 @@ async def test_pause_and_resume_reach_a_debate_that_another_process_runs(databas
         pressed = await guest.press(debate_id, "pause")
         assert pressed.json()["line"].startswith("Answers in flight are kept")
         gate.release.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             while other.is_working(debate_id):
                 await other.follow(debate_id, wait=5)
         paused = await other.load(debate_id)
@@ -192,7 +193,10 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         await anyio.sleep_forever()
 
     scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
-    with anyio.fail_after(5), pytest.raises(HTTPException, match="408: The press did not arrive in time"):
+    with (
+        anyio.fail_after(PATIENCE),
+        pytest.raises(HTTPException, match="408: The press did not arrive in time"),
+    ):
         await read_body(Request(scope, receive), seconds=0.01)
 
 
