@@ -9,7 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-pytest_plugins = ["tests.support.processes.served", "tests.support.postgres", "tests.support.servers"]
+pytest_plugins = [
+    *(
+        "tests.support.suites",
+        "tests.support.processes.served",
+        "tests.support.postgres",
+        "tests.support.servers",
+    )
+]
 
 PROVIDERS = ("openai", "deepseek", "mistral")
 """Those that tests reach through litellm, on loopback."""
@@ -56,6 +63,7 @@ def litellm_used() -> None:
         anyio.run(use)
 
 
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.full)
 BOTH_DATABASES = ("engine", "hooks", "upkeep")
 """Folders whose tests of a `database` run over SQLite and PostgreSQL, unless they are marked `sqlite`.
 
@@ -68,7 +76,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = {mark.name for mark in metafunc.definition.iter_markers()}
     is_for_both = "both_databases" in marks or (folder in BOTH_DATABASES and "sqlite" not in marks)
     if "database" in metafunc.fixturenames and is_for_both:
-        metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+        metafunc.parametrize("database", ["sqlite", POSTGRESQL], indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

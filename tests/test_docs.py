@@ -22,6 +22,7 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 SOURCES = ("counterpoint", "server", "storage", "tests/support")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", BLOCKS)
 def test_generated_parts_of_the_documentation_are_up_to_date(name: str) -> None:
     page, make = BLOCKS[name]
@@ -36,6 +37,7 @@ def test_clients_are_shown_the_tools_that_the_code_has() -> None:
     assert text == render_listed_tools(), "run `python -m docs.generate`"
 
 
+@pytest.mark.full
 def test_every_name_in_the_architecture_exists_in_the_code() -> None:
     text = re.sub(r"```.*?```|<!-- (\S+) -->.*?<!-- /\1 -->", "", ARCHITECTURE, flags=re.DOTALL)
     sources = [

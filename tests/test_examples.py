@@ -14,7 +14,7 @@ import pytest
 from server.models.local import model as local
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.requirement("M6"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("M6"), pytest.mark.full]
 
 EXAMPLES = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"counterpoint_client"}
 

@@ -140,6 +140,7 @@ def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
     assert kinds(entry["body"] for _, _, kept in KEPT for entry in kept) == known
 
 
+@pytest.mark.full
 def test_what_this_release_writes_it_can_read() -> None:
     for stream, kept in read("".join(map(render_journal, WRITTEN))).items():
         assert came_to(replay(load(entry["body"]) for entry in kept)) == EXPECTED[stream]

@@ -47,16 +47,19 @@ def libraries(modules: set[str]) -> set[str]:
     return {name.split(".")[0] for name in modules} - sys.stdlib_module_names - {*TOP_LEVEL_PACKAGES}
 
 
+@pytest.mark.full
 def test_every_room_is_in_the_table_and_every_entry_is_a_room() -> None:
     assert sorted(ROOMS) == sorted(package_dependencies())
     assert set(LIBRARIES) <= set(ROOMS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("one", ROOMS)
 def test_a_room_imports_what_its_row_says_and_nothing_else(one: str) -> None:
     assert sorted(package_dependencies()[one]) == sorted(ROOMS[one].split())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("one", ROOMS)
 def test_a_room_uses_the_libraries_of_its_row_and_no_others(one: str) -> None:
     assert sorted(libraries(imports_by_package()[one])) == sorted(LIBRARIES.get(one, "").split())
@@ -68,6 +71,7 @@ def test_the_table_has_every_room_below_those_that_import_it() -> None:
         assert [other for other in allowed.split() if order.index(other) >= order.index(one)] == []
 
 
+@pytest.mark.full
 def test_the_report_names_no_circle_and_every_folder() -> None:
     assert sum(map(len, compute_layers())) == len(ROOMS)
     lines = render_report().splitlines()
@@ -120,6 +124,7 @@ def test_no_file_is_called_utils() -> None:
     assert not [path for path in FILES if path.stem in ("utils", "util", "helpers", "common", "misc")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_a_file_is_under_400_lines_and_a_function_under_50(path: Path) -> None:
     assert len((ROOT / path).read_text(encoding="utf-8").splitlines()) <= 400
@@ -132,6 +137,7 @@ def test_a_file_is_under_400_lines_and_a_function_under_50(path: Path) -> None:
     assert not long
 
 
+@pytest.mark.full
 def test_a_file_beside_the_product_is_under_400_lines_too() -> None:
     folders = (ROOT / name for name in ("benchmarks", "docs", "examples", "packaging", "tests"))
     paths = [path for folder in folders for path in folder.rglob("*.py")]
@@ -146,11 +152,13 @@ def loaded(program: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.full
 def test_commands_of_the_terminal_do_not_wait_for_mcp() -> None:
     commands = "server.cli.main, server.cli.session, server.compose"
     assert loaded(f"import sys, {commands}; print('mcp' in sys.modules)") == "False"
 
 
+@pytest.mark.full
 def test_the_server_starts_without_what_takes_long_to_import() -> None:
     slow = [
         "jsonschema",

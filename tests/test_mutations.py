@@ -11,7 +11,7 @@ import pytest
 from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.requirement("M7"), pytest.mark.slow, pytest.mark.mutation]
+pytestmark = [pytest.mark.requirement("M7"), pytest.mark.full, pytest.mark.mutation]
 
 COPIED = ("counterpoint", "server", "storage", "tests", "benchmarks", "pyproject.toml")
 

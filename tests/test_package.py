@@ -70,7 +70,7 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> subpro
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
     names = ZipFile(wheel).namelist()
 
@@ -84,7 +84,7 @@ def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("program", ["counterpoint", "counterpoint-mcp", "-m"])
 def test_an_installed_program_serves_mcp_whatever_else_is_called_server_or_storage(
     program: str, programs: Path, hostile_folder: Path, environment: dict[str, str]
@@ -117,7 +117,7 @@ def test_an_installed_program_serves_mcp_whatever_else_is_called_server_or_stora
     assert child.returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_installed_command_runs_a_debate_among_hostile_modules(
     programs: Path, hostile_folder: Path, environment: dict[str, str]
 ) -> None:
@@ -128,7 +128,7 @@ def test_an_installed_command_runs_a_debate_among_hostile_modules(
     assert json.loads(done.stdout)["verdict"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_names_for_own_models_come_from_the_installed_package_and_only_when_used(
     programs: Path, hostile_folder: Path, environment: dict[str, str]
 ) -> None:

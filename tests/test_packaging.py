@@ -108,7 +108,7 @@ def test_the_image_runs_as_nobody_in_particular_and_keeps_its_data_in_a_volume()
     assert [name for name in copied if name not in shown or not (ROOT / name).exists()] == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_bundle_holds_the_sources_that_uv_installs_and_nothing_of_this_machine(built: Path) -> None:
     with ZipFile(find_one(built, "*.mcpb")) as bundle:
         names = bundle.namelist()
@@ -130,7 +130,7 @@ def test_the_bundle_holds_the_sources_that_uv_installs_and_nothing_of_this_machi
     assert str(ROOT).encode() not in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_same_sources_are_the_same_bundle_and_the_registry_has_its_hash(
     built: Path, tmp_path: Path
 ) -> None:
@@ -144,7 +144,7 @@ def test_the_same_sources_are_the_same_bundle_and_the_registry_has_its_hash(
     assert json.loads((tmp_path / "server.json").read_text(encoding="utf-8")) == ENTRY
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_uvx_runs_the_wheel_by_the_name_of_the_package(built: Path, tmp_path: Path) -> None:
     # Offline: its dependencies are those of this environment, and uv is told that it has none.
     none = tmp_path / "none.txt"
@@ -183,6 +183,7 @@ def test_uvx_runs_the_wheel_by_the_name_of_the_package(built: Path, tmp_path: Pa
     assert child.returncode == 0
 
 
+@pytest.mark.full
 @pytest.mark.node
 def test_the_manifest_is_one_by_the_validator_of_the_bundles_host() -> None:
     command = [find_node(NODE), "node_modules/@anthropic-ai/mcpb/dist/cli/cli.js", "validate"]

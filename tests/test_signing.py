@@ -73,6 +73,7 @@ def test_what_is_no_key_is_refused_and_not_repeated(text: str) -> None:
     assert not text or text not in str(refused.value)
 
 
+@pytest.mark.full
 def test_processes_that_begin_at_once_have_one_key_that_nobody_else_can_read(home: Path) -> None:
     env = {**os.environ, "XDG_CONFIG_HOME": str(home)}
     started = [

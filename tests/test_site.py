@@ -43,7 +43,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_recipe_of_the_cookbook_runs_as_it_is_written(desk: Path) -> None:
     environment = os.environ | {
         "PATH": f"{desk / 'bin'}{os.pathsep}{os.environ['PATH']}",
@@ -106,7 +106,7 @@ def test_links_to_what_the_site_does_not_have_become_text() -> None:
     assert move_links("[c](docs/models.md)", ROOT) == "[c](models.md)"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "docs.site", "--output", str(tmp_path / "site")],
@@ -125,6 +125,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert own_hosts == []
 
 
+@pytest.mark.full
 def test_every_error_text_that_is_explained_is_one_of_the_code() -> None:
     text = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     explained = [line.strip("` ") for line, _ in re.findall(r"^(`.*`)\n(:   )", text, re.MULTILINE)]
@@ -142,6 +143,7 @@ def test_the_picture_of_the_terminal_is_what_the_product_prints() -> None:
     assert not re.search(r"url\([\"']?https?:", drawn), "it loads nothing"
 
 
+@pytest.mark.full
 def test_error_texts_are_found_wherever_they_are_raised() -> None:
     every = find_texts()
 
@@ -164,6 +166,7 @@ NAMES = (
 MODELS = ("litellm ", "local: ", "scripted: ")
 
 
+@pytest.mark.full
 def test_every_row_of_the_error_texts_is_a_sentence_with_what_helps() -> None:
     every = find_texts()
     assert [t for t in every if re.match("[a-z]", t) and not t.startswith(NAMES + MODELS)] == []

@@ -132,7 +132,6 @@ def test_options_become_the_set_up_of_the_debate(cli: Cli, tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("D3")
-@pytest.mark.slow
 def test_a_paused_debate_exits_with_1_and_says_why_and_how_to_go_on(cli: Cli) -> None:
     result = cli("debate", "Tabs?", "--model", "scripted?delay=60", "--timeout", "1", "--json")
 
@@ -309,7 +308,6 @@ def test_models_test_asks_a_model_and_says_what_it_took(cli: Cli) -> None:
 
 
 @pytest.mark.requirement("M4", "N10")
-@pytest.mark.slow
 @pytest.mark.usefixtures("finished")
 def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
@@ -332,7 +330,6 @@ def test_the_doctor_finds_that_a_debate_can_run(cli: Cli, monkeypatch: pytest.Mo
 
 
 @pytest.mark.requirement("M4")
-@pytest.mark.slow
 def test_the_doctor_finds_what_is_broken(cli: Cli, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "openai/gpt-4o")
     Path(database).write_text("no database, and longer than the header of one is" * 9, encoding="utf-8")

@@ -169,7 +169,6 @@ def complete(database: str, *words: str) -> list[str]:
     return [line.partition(",")[2] for line in done.stdout.split("\n") if line]
 
 
-@pytest.mark.slow
 def test_ids_and_commands_are_completed(cli: Cli, database: str) -> None:
     assert complete(database, "show", "") == []
     assert not Path(database).exists()
@@ -189,7 +188,6 @@ def test_each_shell_has_a_script(cli: Cli, shell: str) -> None:
     assert "_COUNTERPOINT_COMPLETE" in script.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 @pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
 def test_what_is_longer_than_the_window_goes_through_the_pager_of_a_terminal(cli: Cli, database: str) -> None:

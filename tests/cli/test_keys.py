@@ -19,7 +19,7 @@ from server.cli.main import counterpoint
 from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.requirement("N16"), pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.requirement("N16"), pytest.mark.anyio]
 
 KEY = "sk-test-Zq81-stored-0001"
 Run = Callable[..., subprocess.CompletedProcess[str]]

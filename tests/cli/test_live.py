@@ -23,7 +23,6 @@ from tests.support.processes.terminals import TerminalProgram, open_terminal
 
 pytestmark = [
     pytest.mark.requirement("N28"),
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning"),  # the child replaces itself at once
 ]
 

@@ -24,7 +24,6 @@ def running(server: AbstractAsyncContextManager[S]) -> Iterator[S]:
         yield entered
 
 
-@pytest.mark.slow
 def test_the_doctor_asks_every_model_and_names_a_key_that_is_refused(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,7 +203,6 @@ if sys.platform != "win32":
     from tests.support.processes.terminals import TerminalProgram, open_terminal
 
 in_terminals = [
-    pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty"),
     pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning"),
 ]

@@ -20,7 +20,7 @@ from tests.support.patience import PATIENCE
 from tests.support.processes.served import COMMAND
 from tests.support.servers import Cli
 
-pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("N19")]
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([A-Za-z0-9_-]{22,})/(debates/[a-z0-9]+)?\n")
 SLACK = 8  # seconds, for an exit on a machine that does something else as well

@@ -19,7 +19,7 @@ from tests.support.processes.gated_servers import open_call_gate, start_server_p
 from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
-pytestmark = [pytest.mark.requirement("D26"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("D26")]
 
 ASKED = {"question": "Ship it?", "run": True, "wait_seconds": 0, "options": {"framing": False}}
 

@@ -23,8 +23,6 @@ AT = "2026-03-01T10:00:00.000Z"
 LATER = "2026-03-01T10:05:00.000Z"
 
 READ_ONLY_FUZZ_SETTINGS = settings(
-    deadline=None,
-    max_examples=60,
     # Examples may share a journal when they only read, and a contract is inherited by more than one class.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
 )

@@ -133,6 +133,7 @@ async def test_debaters_who_vote_themselves_are_learned_of_as_well() -> None:
         assert [row[0] for row in await list_ballots(manager)] == [RIGHT, WRONG]
 
 
+@pytest.mark.full
 async def test_a_model_that_held_the_truth_in_twenty_debates_is_chosen() -> None:
     async with open_debaters() as manager:
         for _ in range(20):

@@ -179,6 +179,7 @@ async def test_a_prompt_function_that_raises_costs_no_answer_and_is_its_callers_
     assert (snapshot.debate.round, len(snapshot.debate.turns)) == (1, 2)
 
 
+@pytest.mark.full
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:
     def echo(request: Request) -> str:
         return request.prompt.summary.question

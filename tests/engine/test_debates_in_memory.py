@@ -29,6 +29,7 @@ async def test_what_another_process_has_written_is_read(database: str) -> None:
         assert (await one.load(known.id)).entries == written.entries
 
 
+@pytest.mark.full
 async def test_only_the_debates_used_last_stay_in_memory(database: str) -> None:
     async with open_engine(database, default="scripted") as running:
         recent = running.store.recent

@@ -207,6 +207,7 @@ REFUSED: list[tuple[Change, str]] = [
 ]
 
 
+@pytest.mark.full
 async def test_a_file_that_is_not_what_was_exported_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     data = await half_way(tmp_path / "a.db")
     async with open_engine(tmp_path / "b.db", default="scripted") as second:
@@ -314,6 +315,7 @@ def cli(tmp_path: Path) -> Cli:
     return run
 
 
+@pytest.mark.full
 def test_a_file_goes_from_one_machine_to_another(cli: Cli, tmp_path: Path) -> None:
     done = cli("a.db", "debate", "Ship it?", "--model", "scripted", "--json")
     debate_id = json.loads(done.stdout)["debate_id"]
@@ -368,7 +370,7 @@ def large(debate_id: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("size", [1, 3_000_000])
 def test_a_kill_in_the_middle_leaves_all_of_it_or_nothing(tmp_path: Path, size: int) -> None:
     """Killed once the database's log is larger than `size`: before, or in or after the transaction."""

@@ -201,6 +201,7 @@ async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journ
     assert snapshot.debate.round == 1
 
 
+@pytest.mark.full
 @pytest.mark.requirement("N14")
 async def test_processes_that_run_debates_share_the_limits_of_providers(journal: Journal) -> None:
     gates, guards = (Gate(), Gate()), (Guard(), Guard())

@@ -67,6 +67,7 @@ async def test_a_model_that_cannot_be_asked_is_recorded_and_ends_nothing(tmp_pat
     assert ended.debate.measurements == ()
 
 
+@pytest.mark.full
 async def test_vectors_that_are_of_no_use_are_paid_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,6 +207,7 @@ def judge_b(request: Request) -> str:
     return render_finding(label, margin=3, verdict="ü " * 4_000, reasoning="so")
 
 
+@pytest.mark.full
 async def test_texts_are_bounded_together(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel(judge_b)) as manager:
         question = f"{BILLING} {'Because of 日本. ' * 100}"

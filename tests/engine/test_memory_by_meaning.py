@@ -95,6 +95,7 @@ async def test_where_meaning_can_be_told_shared_words_alone_relate_nothing(tmp_p
         assert await recall(store, BILLING, limit=5) == []
 
 
+@pytest.mark.full
 async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         store = manager.store
@@ -109,6 +110,7 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
             assert await recall_ids(store, question) == [billing.id]
 
 
+@pytest.mark.full
 async def test_debates_that_are_not_recalled_are_not_among_those_compared(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         store = manager.store
@@ -127,6 +129,7 @@ async def test_of_a_family_of_forks_one_is_recalled_by_meaning(tmp_path: Path) -
         assert await recall_ids(manager.store, SAME) == [fork.id]
 
 
+@pytest.mark.full
 async def test_no_more_than_the_newest_are_compared(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         journal = manager.store.journal

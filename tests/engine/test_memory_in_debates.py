@@ -84,6 +84,7 @@ async def test_what_was_recalled_is_recorded_with_id_head_and_date(tmp_path: Pat
         assert [listed.stream for listed in await manager.store.find(earlier.id)] == [ended.id]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("memory", "count"), [("off", 0), ("own", 3), (1, 1), (5, 5), (True, 3), (False, 0), ("2", 2)]
 )

@@ -56,6 +56,7 @@ async def export_claim(manager: DebateManager, **origin: str) -> dict[str, Any]:
     return build_export(build_debate_id(), bodies)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("by_meaning", [False, True])
 async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
     database: str, tmp_path: Path, by_meaning: bool
@@ -70,6 +71,7 @@ async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
         assert found == {own.id, claim["debate_id"], orphan["debate_id"]}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_settled", [False, True])
 @pytest.mark.parametrize("by_meaning", [False, True])
 async def test_nor_do_forks_of_it_that_are_made_here(

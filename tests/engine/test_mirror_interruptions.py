@@ -27,6 +27,7 @@ from tests.support.planted_effects import Planted, describe_debate
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N5")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cut", range(12))
 async def test_after_a_kill_at_any_fact_the_same_mirror_is_held_on(tmp_path: Path, cut: int) -> None:
     """The process is gone as soon as so many facts are recorded after the judges were heard, in either debate."""

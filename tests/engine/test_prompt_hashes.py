@@ -70,6 +70,7 @@ async def test_every_answer_carries_the_hash_of_its_prompt(database: str, format
     }
 
 
+@pytest.mark.full
 async def test_an_answer_that_could_not_be_used_carries_it_too(database: str) -> None:
     recorder = Recorder(unreadable=("judgment",))
     async with open_engine(database, recorder) as manager:

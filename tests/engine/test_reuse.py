@@ -197,6 +197,7 @@ DECIDING: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", DECIDING)
 async def test_whatever_decides_is_asked_anew(name: str, tmp_path: Path) -> None:
     options = dict(DECIDING[name])
@@ -288,6 +289,7 @@ anyio.run(write)
 """
 
 
+@pytest.mark.full
 def test_a_process_that_is_killed_in_the_middle_leaves_no_half_answer(tmp_path: Path) -> None:
     database = tmp_path / "db"
     for delay in (0.02, 0.05, 0.11):

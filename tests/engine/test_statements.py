@@ -82,6 +82,7 @@ async def test_opening_a_debate_takes_as_many_statements_whatever_seats_and_cand
         assert await count_start(manager, database, 26, 200) <= few + 1
 
 
+@pytest.mark.full
 async def test_the_budget_of_a_day_takes_as_many_statements_however_many_debates_spent(database: str) -> None:
     async with open_engine(database, daily_calls=10**6, owner_daily_calls=10**6) as manager:
         budget, journal = manager.daily_budget, manager.store.journal
@@ -118,6 +119,7 @@ async def count_budget(manager: DebateManager, database: str, *, spent: int) -> 
     return tuple(map(min, *taken))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_known", [False, True])
 async def test_a_family_takes_as_many_statements_however_many_forks_it_has_and_however_deep(
     database: str, is_known: bool

@@ -149,6 +149,7 @@ async def test_a_fork_is_chosen_for_by_what_the_owner_of_its_parent_knows(databa
             assert read_team(forked).settled_items == 20
 
 
+@pytest.mark.full
 async def test_a_team_that_a_fork_cannot_have_is_refused_with_what_to_do() -> None:
     async with open_many() as manager:
         parent = await start(manager)

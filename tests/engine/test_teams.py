@@ -57,6 +57,7 @@ async def test_a_replay_needs_no_ledger(tmp_path: Any) -> None:
         assert build_report(restored.debate).effort.startswith("Chosen from 12 candidates: ")
 
 
+@pytest.mark.full
 async def test_a_team_is_chosen_by_what_its_own_owner_knows(database: str) -> None:
     async with open_many(database) as manager:
         ann, ben = manager.of("ann"), manager.of("ben")
@@ -138,6 +139,7 @@ async def test_below_twenty_items_it_says_that_families_and_prices_decide() -> N
         assert "the ledger has 1 settled item of them" in build_state(await start(manager))["team"]["reason"]
 
 
+@pytest.mark.full
 async def test_what_a_model_knows_of_the_topic_outweighs_what_it_knows_of_others() -> None:
     async with open_many() as manager:
         await teach(manager, 200, "art")

@@ -75,7 +75,7 @@ def change_leaf(data: Any, path: tuple[Any, ...], chance: random.Random) -> None
         data[last] = old + 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", WHOLE)
 def test_one_value_changed_anywhere_is_found(name: str) -> None:
     whole, chance = json.dumps(build_signed_export(WHOLE[name])), random.Random(name)  # noqa: S311
@@ -86,7 +86,7 @@ def test_one_value_changed_anywhere_is_found(name: str) -> None:
         assert describe_wrong(data), path
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_one_byte_changed_anywhere_is_found() -> None:
     data = build_signed_export(play_record())
     whole, chance = json.dumps(data), random.Random(1)  # noqa: S311
@@ -194,7 +194,7 @@ def test_a_record_that_was_rewritten_hashed_and_signed_again_is_found(data: Any)
     assert check(rewritten, keys=Keys(own=OTHER_KEY.public_key)) == GOOD
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_whatever_is_changed_hashed_and_signed_again_by_another_key_is_found(data: Any) -> None:
     chance, passed = random.Random(2), 0  # noqa: S311
     original = json.dumps(play_record())

@@ -12,7 +12,7 @@ import pytest
 from tests.support.paths import ROOT
 
 pytest.importorskip("inspect_ai", exc_type=ImportError)
-pytestmark = [pytest.mark.requirement("N20"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("N20")]
 
 TASK = "counterpoint/inspect_tasks.py@counterpoint_questions"
 ROWS = [

@@ -19,7 +19,6 @@ from tests.support.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.requirement("N20"),
-    pytest.mark.slow,
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send"),
 ]

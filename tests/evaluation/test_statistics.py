@@ -53,7 +53,6 @@ def test_a_share_of_all_has_the_interval_of_wilson() -> None:
     assert both.low == -both.high < 0
 
 
-@pytest.mark.slow
 def test_intervals_hold_as_often_as_they_say() -> None:
     draw = random.Random(7)  # noqa: S311  (no secret)
     held = 0

@@ -165,6 +165,7 @@ async def test_what_a_hook_does_is_heard_and_moves_no_hook(database: str, log_li
     ]
 
 
+@pytest.mark.full
 async def test_hooks_intervene_in_a_debate_twenty_times(database: str, log_lines: LogLines) -> None:
     resume = {"intervene": {"action": "resume"}}
     hooks = (hook("eager", "debate_pause", resume), hook("tell", "*", logs("{kind}"), kind="resumed"))
@@ -241,6 +242,7 @@ async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(da
     assert [one.json["debate"]["id"] for one in posted] == [snapshot.id, other.id]
 
 
+@pytest.mark.full
 async def test_of_two_processes_one_delivers(database: str) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     async with open_receiver() as receiver:

@@ -242,7 +242,7 @@ def test_a_server_with_a_bad_file_says_so_and_does_not_start(
     assert not (tmp_path / "debates.db").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_terminal_runs_hooks_too_and_shows_what_they_log(tmp_path: Path) -> None:
     path = tmp_path / "hooks.yaml"
     path.write_text("hooks: [{name: a, on: debate_end, do: [{log: 'over: {question}'}]}]", "utf-8")

@@ -21,7 +21,7 @@ from tests.support.polling import wait_before_next_poll
 from tests.support.processes.webhook_receiver import open_receiver
 from tests.support.raw_sql import run_raw
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3", "N8"), pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "M3", "N8"), pytest.mark.full]
 
 ADD_TABLE = """
 CLAPS = Migration(MIGRATIONS[-1].release + 1, "claps", ("create table clap (number bigint)",))

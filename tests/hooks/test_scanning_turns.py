@@ -72,6 +72,7 @@ async def test_whose_turn_was_of_a_process_that_has_ended_passes_on_at_once(data
             await receiver.wait_for(1)
 
 
+@pytest.mark.full
 async def test_a_turn_on_another_machine_passes_on_when_it_is_over(database: str) -> None:
     async with open_receiver() as receiver:
         hooks = [post_at_start(receiver.url)]
@@ -96,6 +97,7 @@ async def test_a_debate_waits_for_no_turn_of_another_process(database: str) -> N
     assert stepped.entries[1].seq == noted
 
 
+@pytest.mark.full
 async def test_who_delivers_keeps_its_lease_for_as_long_as_that_takes(database: str) -> None:
     async with (
         open_receiver(hangs=True) as receiver,

@@ -48,7 +48,7 @@ def read_key(posted: Any) -> tuple[str, int, str]:
     return posted.json["debate"]["id"], event["seq"], event["names"][0]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 async def test_three_servers_one_of_them_killed_keep_the_order(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +94,7 @@ async def test_three_servers_one_of_them_killed_keep_the_order(
     assert len({posted_id for _, posted_id in arrived}) == len(names)
 
 
+@pytest.mark.full
 async def test_what_fails_is_not_overtaken_and_other_hooks_do_not_wait_for_it(database: str) -> None:
     async with (
         open_receiver(status_lines=["500 Oh"] * 3) as failing,

@@ -61,7 +61,6 @@ async def wait_for_status(root: str, status: int) -> None:
             await wait_before_next_poll()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stateless", [(), ("--stateless",)], ids=["sessions", "stateless"])
 async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_after_a_restart(
     start: Any, stateless: tuple[str, ...]
@@ -105,7 +104,6 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
                 pass
 
 
-@pytest.mark.slow
 async def test_a_killed_server_loses_nothing_that_was_recorded(start: Any) -> None:
     first = start(COUNTERPOINT_MODELS="scripted?delay=0.4")
     async with Client(first.address) as client:
@@ -121,7 +119,6 @@ async def test_a_killed_server_loses_nothing_that_was_recorded(start: Any) -> No
     assert ran["status"] == "concluded"
 
 
-@pytest.mark.slow
 async def test_an_interrupt_skips_the_draining(start: Any) -> None:
     served = start(COUNTERPOINT_DRAIN_SECONDS="60")
     told_at = time.monotonic()
@@ -131,7 +128,6 @@ async def test_an_interrupt_skips_the_draining(start: Any) -> None:
     assert time.monotonic() - told_at < 10
 
 
-@pytest.mark.slow
 async def test_a_second_signal_skips_the_rest_of_the_draining(start: Any) -> None:
     served = start(COUNTERPOINT_DRAIN_SECONDS="60")
     served.tell()

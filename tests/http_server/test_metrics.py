@@ -14,7 +14,7 @@ from tests.support.collector import run_collector
 from tests.support.http_servers import HttpProcess
 from tests.support.mcp_debates import run_debate
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N15")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N15")]
 
 TOKEN = "a-token-for-metrics-alone"
 

@@ -140,7 +140,6 @@ async def test_a_server_without_its_file_is_not_ready_at_once_and_is_when_it_is_
         assert await ask(readiness) == READY
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("postgres_server")  # without PostgreSQL this is skipped
 async def test_while_postgresql_is_away_calls_wait_and_probes_are_answered_in_time() -> None:
     server = Server()

@@ -284,7 +284,6 @@ async def test_a_file_of_tokens_that_cannot_be_read_lets_nobody_in(tmp_path: Pat
     assert str(tmp_path) not in refused.text
 
 
-@pytest.mark.slow
 async def test_a_token_is_made_used_and_revoked_while_a_server_runs_and_is_in_no_log(tmp_path: Path) -> None:
     database = str(tmp_path / "a.db")
     environ = {"COUNTERPOINT_LOG_LEVEL": "DEBUG"}

@@ -15,7 +15,7 @@ from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 from tests.support.processes.gated_servers import CallGate, start_server_process
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N7", "N8", "D7")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7", "N8", "D7")]
 
 THREE = [
     {"name": name, "stance": stance} for name, stance in (("Ada", "now"), ("Ben", "later"), ("Cleo", "never"))

@@ -15,7 +15,7 @@ from tests.support.mcp_debates import read_events, read_view
 from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import CallGate, open_call_gate, start_server_process
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N8", "D4", "D7", "M3")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8", "D4", "D7", "M3")]
 
 ONCE = {"judges": {"both_orders": False}}
 ASKED = {"question": "Ship it?", "format": "verdict", "options": ONCE, "wait_seconds": 0, "again": True}

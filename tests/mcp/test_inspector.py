@@ -13,7 +13,7 @@ from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.requirement("N17"), pytest.mark.node, pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("N17"), pytest.mark.node]
 
 INSPECTOR = NODE / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 

@@ -15,7 +15,7 @@ from benchmarks.stub import Stub
 from tests.support.client_calls import call, read_resource
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N7")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N7")]
 
 OWN_AUTH = 'plain words/with "quotes"'
 KEY = "an-ordinary-looking-value"

@@ -132,7 +132,6 @@ async def at() -> AsyncIterator[CallGate]:
         yield made
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("N8")
 @pytest.mark.parametrize("steps", [False, True])
 async def test_a_task_outlives_its_server(database: str, at: CallGate, steps: bool) -> None:

@@ -14,7 +14,7 @@ from tests.support.node import find_node
 from tests.support.paths import NODE
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node]
 
 
 def run_client(program: str, folder: Path) -> dict[str, Any]:

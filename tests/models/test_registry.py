@@ -230,6 +230,7 @@ def test_a_key_that_is_missing_is_known_before_anybody_is_asked(name: str, expec
         registry.ModelRegistry().check(name, {"ANTHROPIC_AUTH_TOKEN": "k", "GOOGLE_API_KEY": "k"})
 
 
+@pytest.mark.full
 def test_names_cost_no_import() -> None:
     code = (
         "import sys; from server.models.registry import ModelRegistry, find_default_models; models = ModelRegistry();"

@@ -110,6 +110,7 @@ async def test_an_openai_compatible_server_is_asked_for_its_models_with_its_key(
     ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{x}", None], ids=["nonsense", "nothing"]
 )

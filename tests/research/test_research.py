@@ -134,7 +134,6 @@ async def test_a_server_that_could_not_be_used_is_tried_again_after_a_pause(tmp_
 # Results of calls ------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 async def test_results_of_a_server_on_the_sdk_are_read() -> None:
     async with open_research(
         sdk=build_server_config("sdk", env={"NOTES_API_KEY": "my-key-1234"})
@@ -239,7 +238,6 @@ async def test_a_server_that_exits_at_an_unknown_method_gets_the_older_handshake
 # Third-party servers, and the doctor ------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_doctor_asks_each_server_for_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = {
         "notes": build_server_config("bad", tools=["pid"]).model_dump(),

@@ -162,7 +162,6 @@ async def test_disallowed_tools_are_refused_before_the_debate(
 
 @pytest.mark.anyio
 @pytest.mark.node
-@pytest.mark.slow
 @pytest.mark.skipif(
     not MEMORY.exists() or shutil.which("node") is None,
     reason="needs Node.js and `npm install` in tests/node",
@@ -187,7 +186,6 @@ async def test_a_moderator_briefs_from_a_third_party_server(open_modern: Any, tm
     assert decision["briefing"].startswith('What was looked up says: "{')
 
 
-@pytest.mark.slow
 @pytest.mark.requirement("M5")
 @pytest.mark.parametrize("kind", ["toml", "json"])
 def test_the_terminal_shows_what_a_moderator_looks_up(

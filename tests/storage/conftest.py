@@ -8,7 +8,9 @@ from storage.contract.journal import Journal
 from tests.contract.journal_helpers import open_any_journal
 
 
-@pytest.fixture(params=["a.db", ":memory:", "postgresql"])
+@pytest.fixture(
+    params=["a.db", *(pytest.param(one, marks=pytest.mark.full) for one in (":memory:", "postgresql"))]
+)
 def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A path or an address of each kind of database."""
     if request.param == "postgresql":

@@ -56,6 +56,7 @@ class Titles:
             self.rounds += 1
 
 
+@pytest.mark.full
 @pytest.mark.asyncio
 async def test_the_event_loop_goes_on_while_many_long_titles_are_ranked() -> None:
     titles, numbers = Titles(), range(5 * TITLES_AT_ONCE)

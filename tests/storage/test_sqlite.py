@@ -116,6 +116,7 @@ class TestSurviving:
         ours = {sql.split(" (")[0] for sql in told}
         assert ours == {"insert into appended"}
 
+    @pytest.mark.full
     async def test_thousands_of_streams_are_listed_and_searched_page_by_page(self, tmp_path: Path) -> None:
         count = 2_000
         async with open_journal(tmp_path / "a.db") as journal:
@@ -193,6 +194,7 @@ class TestSharing:
             assert await find_streams(two, "theirs") == ["late"]
             assert [listed.number for listed in await two.find()] == [4, 3, 2, 1]
 
+    @pytest.mark.full
     async def test_two_processes_on_a_new_file_lose_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "new" / "a.db"
         async with asyncio.timeout(2 * PATIENCE):

@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE, parse_tombstone
 from storage.contract.errors import DamagedStreamError, StorageError
 from storage.contract.streams import Entry
 from tests.contract.journal_helpers import append_entries, open_journal
+from tests.support.searches import search_briefly
 
 pytestmark = pytest.mark.requirement("M3")
 
@@ -135,7 +136,7 @@ async def test_tampering_is_noticed_at_the_entry_it_hit(
     assert str(found) == str(caught.value)
 
 
-@settings(deadline=None, max_examples=40)
+@search_briefly(3)
 @given(st.data())
 def test_any_other_byte_in_an_entry_is_noticed(data: st.DataObject) -> None:
     seq = data.draw(st.integers(1, 5))
@@ -154,7 +155,7 @@ def test_any_other_byte_in_an_entry_is_noticed(data: st.DataObject) -> None:
     assert caught.value.seq == seq
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@search_briefly(3)
 @given(st.data())
 def test_a_byte_changed_anywhere_in_the_file_never_makes_a_read_wrong(data: st.DataObject) -> None:
     content, entries = original()

@@ -26,7 +26,7 @@ Cli = Callable[..., Result]
 OpenClient = Callable[..., AbstractAsyncContextManager[Client]]
 
 
-@pytest.fixture(params=["auto", "legacy"])
+@pytest.fixture(params=["auto", pytest.param("legacy", marks=pytest.mark.full)])
 def era(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

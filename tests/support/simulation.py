@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from string import ascii_uppercase
 from typing import Any, Self
 
-from hypothesis import settings
-
 from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.commands.forks.fork import fork as build_fork
 from server.debate.commands.interventions.actions import build_intervention
@@ -36,9 +34,6 @@ from server.debate.views.rounds import build_analysis
 from server.debate.views.state import StoredDebate, sum_usage
 from server.debate.views.verdict import build_result, build_verdict
 from server.models.fakes.embeddings import count_words
-
-FUZZ_SETTINGS = settings(derandomize=True, deadline=None, max_examples=150, database=None)
-"""Hypothesis with the same examples on every run."""
 
 LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """Every character that `str.splitlines` splits at."""

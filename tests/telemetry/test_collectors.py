@@ -13,7 +13,7 @@ from tests.support.collector import Collector
 from tests.support.patience import PATIENCE
 from tests.support.processes.served import Served, Start
 
-pytestmark = [pytest.mark.slow, pytest.mark.requirement("N15")]
+pytestmark = [pytest.mark.requirement("N15")]
 
 ASKED: dict[str, Any] = {
     "question": "Ship it?",

@@ -32,7 +32,6 @@ allow: {private: ["127.0.0.1:9"]}
 """
 
 
-@pytest.mark.slow
 def test_the_queue_of_hooks_and_running_debates_are_counted(
     serve: Start, collector: Collector, tmp_path: Path
 ) -> None:
@@ -63,7 +62,6 @@ def test_the_queue_of_hooks_and_running_debates_are_counted(
     }
 
 
-@pytest.mark.slow
 def test_faults_are_counted_by_their_causes(serve: Start, collector: Collector) -> None:
     served = serve(**collector.environ, COUNTERPOINT_MODELS="faulty?model=scripted&failure=1&seed=3")
     served.hello()

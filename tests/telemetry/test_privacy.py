@@ -13,7 +13,7 @@ from benchmarks.stub import Stub
 from tests.support.collector import Collector
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N15", "N7")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N15", "N7")]
 
 CANARY = "Canary-7f3a"
 KEY = "sk-canary-key-0123456789"

@@ -11,7 +11,7 @@ from benchmarks.stub import Stub
 from tests.support.collector import Collector, ReceivedSpan
 from tests.support.processes.served import Served, Start
 
-pytestmark = [pytest.mark.slow, pytest.mark.requirement("N15")]
+pytestmark = [pytest.mark.requirement("N15")]
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 META = {"traceparent": f"00-{TRACE}-{PARENT}-01"}

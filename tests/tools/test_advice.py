@@ -74,6 +74,7 @@ def find_unknown_options(words: str) -> list[str]:
     return [one for one in options if one not in known] if used else [words]
 
 
+@pytest.mark.full
 def test_every_name_that_a_text_advises_is_one_that_there_is() -> None:
     wrong: list[str] = []
     for text in list_texts():
@@ -94,6 +95,7 @@ def test_every_name_that_a_text_advises_is_one_that_there_is() -> None:
     assert wrong == []
 
 
+@pytest.mark.full
 @pytest.mark.anyio
 async def test_the_round_that_a_refused_fork_names_is_one_that_a_fork_can_begin_after(
     open_modern: Any,

@@ -65,6 +65,7 @@ def build_bot(task: str) -> ScriptedModel:
     return ScriptedModel(answer)
 
 
+@pytest.mark.full
 @pytest.mark.anyio
 @pytest.mark.parametrize("task", TABLES)
 async def test_it_is_in_nothing_that_a_client_can_read_before_the_caller_s_own_is_in(

@@ -121,6 +121,7 @@ async def test_the_caller_is_told_how_many_requests_may_have_to_be_approved(open
     assert asked in ran["warnings"]
 
 
+@pytest.mark.full
 async def test_a_refused_turn_is_a_recorded_failure_and_the_others_are_heard(open_client: Any) -> None:
     model = ClientModel(always(refuse, [BEN]))
     async with open_client(default="client", sampling_callback=model, settings=QUICK) as client:
@@ -135,6 +136,7 @@ async def test_a_refused_turn_is_a_recorded_failure_and_the_others_are_heard(ope
     assert {event["seat"] for event in spoke} == {"Ada", "Cleo"}
 
 
+@pytest.mark.full
 async def test_who_is_refused_once_or_hangs_once_does_not_stop_the_debate(open_client: Any) -> None:
     refusal, silence = once(refuse, BEN), once(hang, CLEO)
     model = ClientModel(lambda prompt: refusal(prompt) or silence(prompt))
@@ -151,6 +153,7 @@ async def test_who_is_refused_once_or_hangs_once_does_not_stop_the_debate(open_c
     assert len({(event["seat"], event["round"]) for event in spoke}) == len(spoke)
 
 
+@pytest.mark.full
 async def test_an_answer_after_its_time_is_not_recorded(open_client: Any) -> None:
     async def answer_when_given_up(_: str) -> str:
         (row,) = (await call(client, "find_debates"))["debates"]
@@ -202,6 +205,7 @@ def test_the_terminal_has_no_client_to_ask(cli: Any) -> None:
     assert 'models=["caller"]' in done.output
 
 
+@pytest.mark.full
 async def test_where_there_is_a_fallback_it_answers_for_a_client_that_does_not(open_client: Any) -> None:
     model = ClientModel(always(refuse, [BEN]))
     options = {"ballots": "none", "fallback_models": ["other"]}
@@ -251,6 +255,7 @@ async def test_an_answer_that_was_cut_is_marked(open_client: Any) -> None:
     assert "Cut at the length limit: 1 turn." in ran["cautions"]
 
 
+@pytest.mark.full
 @pytest.mark.requirement("N25")
 async def test_a_long_answer_that_forges_is_cut_and_quoted_and_the_name_of_its_model_is_plain(
     open_client: Any,

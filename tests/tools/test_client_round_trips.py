@@ -98,6 +98,7 @@ async def test_all_that_is_due_is_asked_in_one_result(open_modern: Any) -> None:
     assert [row["debate_id"] for row in rows] == [debate_id]
 
 
+@pytest.mark.full
 async def test_an_answer_that_comes_twice_is_recorded_once(open_modern: Any) -> None:
     async with open_modern(default="client", sampling_callback=ClientModel()) as client:
         asked = await begin(client)
@@ -149,6 +150,7 @@ async def test_who_is_left_out_of_an_answer_is_asked_once_more_alone_and_then_ha
     assert "never heard: Ben" in last.structured_content["reason"]
 
 
+@pytest.mark.full
 async def test_a_call_that_is_made_anew_asks_one_by_one(open_modern: Any) -> None:
     async with open_modern(default="client", sampling_callback=ClientModel()) as client:
         asked = await begin(client)
@@ -188,6 +190,7 @@ async def test_keys_of_another_seat_or_debate_and_answers_of_another_kind_count_
     assert {event["cause"] for event in failed} == {"unreadable"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "state", ["", "no json", '{"asks": "client"}', '{"asks": "client", "debate_id": "2222"}', "{}"]
 )

@@ -19,6 +19,7 @@ def plain(text: str) -> str:
     return re.sub(r"[\\\\*>]", "", text)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("effort", "calls", "chosen"),
     [

@@ -49,6 +49,7 @@ async def test_a_reader_goes_on_where_it_was_and_sees_what_came_since(open_moder
     assert seen[-1]["kind"] == "ended"
 
 
+@pytest.mark.full
 async def test_a_page_has_a_bound_whatever_was_written(open_modern: OpenClient) -> None:
     talker = ScriptedModel(lambda request: f"猫 {request.seat} " * 700)
     debaters = [{"name": f"N{number}", "stance": f"s{number}"} for number in range(26)]

@@ -72,6 +72,7 @@ def forger() -> ScriptedModel:
     )
 
 
+@pytest.mark.full
 async def test_nothing_that_anybody_wrote_passes_for_ours(open_client: Any, cli: Cli, database: str) -> None:
     _ = database
     one_line = " ".join(FORGED.split())

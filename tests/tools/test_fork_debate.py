@@ -158,6 +158,7 @@ def past(cli: Cli) -> str:
     return str(json.loads(result.stdout)["debate_id"])
 
 
+@pytest.mark.full
 def test_a_fork_runs_in_the_terminal_and_is_compared(cli: Cli, past: str, tmp_path: Any) -> None:
     plan = tmp_path / "plan.md"
     plan.write_text("Ship on Monday.", encoding="utf-8")

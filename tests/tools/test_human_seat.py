@@ -85,6 +85,7 @@ async def test_a_turn_that_is_not_given_is_asked_once_and_awaited_from_submit_tu
     assert len(person.forms) == 2
 
 
+@pytest.mark.full
 async def test_a_person_who_does_not_answer_holds_a_call_no_longer_than_it_waits(
     open_client: Any, era: str
 ) -> None:

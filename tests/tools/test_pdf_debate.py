@@ -19,6 +19,7 @@ QUOTES = ("the office was closed for 7 weeks in all", "the office was closed for
 TURN = "\n".join(f"[{n}] “{quote}” (doc 1)." for n, quote in enumerate(QUOTES, start=1))
 
 
+@pytest.mark.full
 async def test_a_quote_of_a_pdf_is_checked_with_its_page(tmp_path: Path) -> None:
     pages = [f"On page {n} the office was closed for {n} weeks in all." for n in range(1, 13)]
     found: Any = read_document(write_pdf(tmp_path / "x.pdf", pages))

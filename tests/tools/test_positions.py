@@ -191,6 +191,7 @@ async def test_nobody_is_asked_where_there_is_nothing_to_confirm(open_client: An
     ]
 
 
+@pytest.mark.full
 @pytest.mark.requirement("N8")
 async def test_a_person_who_does_not_answer_holds_no_debate_up(open_client: Any, era: str) -> None:
     async def silent(_context: Any, _params: Any) -> ElicitResult:

@@ -169,6 +169,7 @@ async def test_a_call_that_was_refused_is_not_joined(open_modern: Any) -> None:
         assert (await call(client, "start_debate", **ASKED))["joined"] is False
 
 
+@pytest.mark.full
 async def test_a_fork_is_begun_once(open_client: Any) -> None:
     async with open_client() as client:
         parent = (await run_debate(client))["debate_id"]
@@ -207,7 +208,7 @@ async def test_ten_minutes_later_a_repeat_is_a_debate_of_its_own(open_modern: An
     assert [step["joined"] for step in steps] == [False, True, False, True, False]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.requirement("N8")
 @pytest.mark.both_databases
 async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_it(database: str) -> None:
@@ -238,7 +239,7 @@ async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_
     assert gate.repeated_call_count == 4  # those in flight at the kill
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.requirement("N8")
 @pytest.mark.parametrize("requests", [0, 1, 3])
 async def test_a_server_killed_in_the_middle_of_a_start_has_begun_it_or_not(

@@ -29,6 +29,7 @@ def crowd(piece: str) -> list[dict[str, str]]:
     return [{"name": f"{name[:36]} {n}", "stance": f"{n}" + (piece * 490)[:490]} for n in range(1, 27)]
 
 
+@pytest.mark.full
 @pytest.mark.requirement("N8")
 @pytest.mark.parametrize("piece", HOSTILE)
 async def test_every_result_is_short_at_26_debaters_who_write_4000_characters(
@@ -69,6 +70,7 @@ async def test_every_result_is_short_at_26_debaters_who_write_4000_characters(
     assert len(transcript) > 100_000
 
 
+@pytest.mark.full
 @pytest.mark.requirement("D3")
 @pytest.mark.parametrize("silent", [24, 26])
 async def test_many_failures_leave_room_for_the_talk_and_advice(open_modern: Any, silent: int) -> None:

@@ -66,6 +66,7 @@ async def test_where_nobody_says_yes_or_no_the_debate_is_started(open_client: An
         assert ran["status"] == "concluded"
 
 
+@pytest.mark.full
 async def test_a_person_who_does_not_answer_holds_the_call_no_longer_than_it_waits(
     open_client: Any, era: str
 ) -> None:

@@ -171,6 +171,7 @@ def parse_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("state", STATES)
 async def test_text_and_structure_say_the_same_and_what_is_next_can_be_done(
     open_modern: Any, state: str

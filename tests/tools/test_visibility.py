@@ -113,6 +113,7 @@ async def debated(client: Client, **visibility: list[SeatKind]) -> tuple[dict[st
     return step, returned
 
 
+@pytest.mark.full
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", HIDDEN)
 async def test_what_is_hidden_from_the_client_is_nowhere(open_modern: Any, kind: SeatKind) -> None:
@@ -164,6 +165,7 @@ async def test_what_is_hidden_can_be_proven_all_the_same(open_modern: Any) -> No
     )
 
 
+@pytest.mark.full
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["debaters", "moderator", "referee"])
 async def test_what_is_hidden_from_seats_is_in_no_prompt(open_modern: Any, kind: SeatKind) -> None:

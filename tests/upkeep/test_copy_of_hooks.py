@@ -57,7 +57,6 @@ async def deliver(database: str, receiver: WebhookReceiver, count: int) -> None:
         await receiver.wait_for(count)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_copied_before", [False, True])
 async def test_nothing_is_posted_twice_or_lost(database: str, other: str, *, is_copied_before: bool) -> None:
     async with open_receiver() as receiver:

@@ -111,7 +111,6 @@ async def test_what_cannot_be_removed_is_said_and_the_server_goes_on(
     assert f"Debate {first} stays: The record of debate {first} was altered" in caplog.text
 
 
-@pytest.mark.slow
 async def test_the_setting_is_in_days_and_nothing_is_removed_without_it(database: str) -> None:
     old, *_ = await make_old(database, 1)
     for days, is_left in ((0, True), (11, True), (9, False)):

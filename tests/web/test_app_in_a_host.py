@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 from tests.support.servers import OpenClient
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N12", "N19")]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N12", "N19")]
 
 HASTE = "const wait = setTimeout; setTimeout = (act, ms) => wait(act, ms > 10_000 ? 100 : ms);"
 """Has the app wait a moment where it would wait for long. Playwright's own clock misses a sandboxed frame at times."""

@@ -16,7 +16,7 @@ from server.web.record import Data
 from storage.canonical import encode_json
 from tests.support.browser import DATA, change_data, open_file, read_asset
 
-pytestmark = [pytest.mark.requirement("N19", "C8"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("N19", "C8")]
 
 
 def open_changed(browser: Browser, folder: Path, text: str) -> tuple[str | None, str]:
@@ -135,7 +135,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=VALUES)
 def test_canonical_json_is_the_same_in_the_browser(encoder: Page, value: Any) -> None:
     expected = encode_json(value).decode()

@@ -13,7 +13,7 @@ from tests.support.browser import DESK, PHONE, open_file
 from tests.support.pages import load_page_data, write_page
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("N19")]
 
 HOSTILE = {
     "markup": "</script><script>window.taken = 1</script><img src=x onerror='taken = 1'><!-- <style>*{display:none}",

@@ -24,7 +24,7 @@ from tests.support.browser import Opened, open_file
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.pages import build_golden, read_golden, run_apart
 
-pytestmark = [pytest.mark.requirement("N19"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("N19")]
 
 Running = tuple[Data, Data, Data]
 """After the first round, what came after that, and the whole."""

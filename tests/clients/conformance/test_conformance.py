@@ -16,7 +16,7 @@ from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node, pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("M1", "M4"), pytest.mark.node]
 
 SUITE = NODE / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 EXPECTED = Path(__file__).with_name("expected_failures.yml")

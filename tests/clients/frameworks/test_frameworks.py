@@ -22,7 +22,7 @@ from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 from tests.support.servers import connect_client
 
-pytestmark = [pytest.mark.requirement("M4", "M5", "N18"), pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("M4", "M5", "N18")]
 
 FOLDER = Path(__file__).parent
 FRAMEWORKS = sorted(path.stem for path in (FOLDER / "requirements").iterdir())

@@ -20,7 +20,7 @@ from tests.support.paths import NODE, ROOT
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.node, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.node]
 
 INSPECTOR = NODE / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 

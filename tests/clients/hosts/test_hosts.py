@@ -18,7 +18,7 @@ from tests.support.client_calls import call, read_resource
 from tests.support.paths import ROOT
 from tests.support.servers import connect_client
 
-pytestmark = [pytest.mark.requirement("M4", "M5"), pytest.mark.node, pytest.mark.slow]
+pytestmark = [pytest.mark.requirement("M4", "M5"), pytest.mark.node]
 
 QUESTION = "Ship on Friday?"
 SECOND_OPINION = {

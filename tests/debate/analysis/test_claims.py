@@ -216,6 +216,7 @@ def test_no_text_breaks_out_of_a_drawing() -> None:
     assert texts[0] == '"]; click p0 "javascript:alert(1)" <b>&amp; ]]> \ufffd %% end'
 
 
+@pytest.mark.full
 def test_a_large_debate_is_drawn_as_far_as_readers_of_mermaid_take_it() -> None:
     points = "\n".join(
         f"[{n}] Point {n}, [{chr(65 + n)} 1.{n}], with many words that say little." for n in range(1, 21)
@@ -233,6 +234,7 @@ def test_a_large_debate_is_drawn_as_far_as_readers_of_mermaid_take_it() -> None:
     assert len(root.findall(".//{*}edge")) == len(data["links"])
 
 
+@pytest.mark.full
 def test_a_drawing_has_as_many_points_as_fit_however_long_their_escapes_are() -> None:
     points = "\n".join(f"[{number}] {'😀' * 60}" for number in range(1, 41))
     script = lambda call: points if call.task == "argument" else str(default_script(call))  # noqa: E731

@@ -15,7 +15,6 @@ from server.debate.arguments.semantics import (
     compute_strengths,
     find_grounded,
 )
-from tests.support.simulation import FUZZ_SETTINGS
 
 pytestmark = pytest.mark.requirement("D27")
 
@@ -38,7 +37,6 @@ def find_extension(attackers: Attackers) -> set[int]:
         extension = defended
 
 
-@FUZZ_SETTINGS
 @given(GRAPHS)
 def test_what_stands_is_the_grounded_extension(attackers: Attackers) -> None:
     extension = find_extension(attackers)
@@ -63,7 +61,6 @@ def test_circles_stay_open_unless_somebody_breaks_them(attackers: Attackers, sta
     assert list(find_grounded(attackers).values()) == standing
 
 
-@FUZZ_SETTINGS
 @given(GRAPHS)
 def test_a_strength_is_one_by_one_and_the_strengths_of_attackers(attackers: Attackers) -> None:
     strengths = compute_strengths(attackers)
@@ -100,6 +97,7 @@ class CountedReads(dict[int, Any]):
         return super().__getitem__(key)
 
 
+@pytest.mark.full
 def test_camps_that_settle_slowly_are_not_solved_beyond_a_limit_and_come_close() -> None:
     attackers = CountedReads(build_camps(200, 201))
     attacks = 2 * 200 * 201
@@ -114,6 +112,7 @@ def test_camps_that_settle_slowly_are_not_solved_beyond_a_limit_and_come_close()
     assert [*influence.values()] == pytest.approx([1] * 200 + [-1] * 201, abs=1e-2)
 
 
+@pytest.mark.full
 def test_a_graph_with_more_attacks_than_may_be_looked_at_is_looked_at_once() -> None:
     size = 1 + math.isqrt(MOST_LOOKED_AT // 2)
     attackers = CountedReads(build_camps(size, size))

@@ -112,6 +112,7 @@ class TestChallenges:
         assert at.debate.talk_round_count == 2
         assert at.status == "concluded"
 
+    @pytest.mark.full
     def test_without_a_round_left_it_is_reported(self) -> None:
         at = hold(FLIPPED, max_rounds=20, options={"limits": {"max_challenges": 20, "challenge_cooldown": 0}})
         at.play()
@@ -146,6 +147,7 @@ class TestChallenges:
             render_transcript(at.debate, at.log)
         )
 
+    @pytest.mark.full
     def test_it_is_made_once_wherever_the_process_was_killed(self) -> None:
         whole = hold(FLIPPED, max_rounds=3).play()
         for cut in range(1, len(whole.events)):

@@ -33,7 +33,6 @@ from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import build_progress
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     DebateSimulation,
     ProviderFailure,
     Script,
@@ -271,7 +270,7 @@ def shuffle(seed: int, calls: Sequence[Call]) -> list[Call]:
     return sorted(calls, key=lambda call: (call.seed * (seed + 3)) % 997)
 
 
-@FUZZ_SETTINGS
+@pytest.mark.full
 @given(st.integers(1, 26), st.integers(1, 10**6), st.lists(st.integers(1, 4_000), min_size=500, max_size=500))
 def test_the_tokens_spent_come_as_close_to_the_budget_as_a_sample_allows(
     voters: int, budget: int, sizes: list[int]

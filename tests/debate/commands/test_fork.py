@@ -101,6 +101,7 @@ class TestThePast:
         assert [type(event) for event in child.events[2:6]] == [Failed, Failed, Paused, Resumed]
         assert child.play().status == "concluded"
 
+    @pytest.mark.full
     def test_a_debate_of_any_format_can_be_forked_at_every_round_that_something_follows(self) -> None:
         went_on: set[tuple[str, int]] = set()
         names = ("second_opinion", "verdict", "settle", "handoff", "round_robin", "full")

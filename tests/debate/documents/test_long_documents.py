@@ -178,6 +178,7 @@ def test_who_has_read_what_and_what_it_cost_is_said(opened: Opened, played: Deba
     assert "asked for" in render_transcript(played.debate, played.log)
 
 
+@pytest.mark.full
 def test_a_crash_between_any_two_facts_repeats_only_what_was_not_recorded(played: DebateSimulation) -> None:
     for kept in range(1, len(played.events)):
         again = DebateSimulation(replay(played.events[:kept]), played.script, events=played.events[:kept])
@@ -223,6 +224,7 @@ def test_without_any_section_read_the_debate_pauses_and_goes_on_when_it_is_resum
     assert len(at.debate.digests) == len(opened.reader.sections if opened.reader else ())
 
 
+@pytest.mark.full
 def test_a_digest_in_prose_is_read_too(opened: Opened) -> None:
     default = build_script(opened)
 
@@ -240,6 +242,7 @@ def test_a_digest_in_prose_is_read_too(opened: Opened) -> None:
     assert " ".join(BOOK[quote.start : quote.end].split()) == " ".join(BOOK.split()[4:10])
 
 
+@pytest.mark.full
 def test_requests_are_answered_once_each_and_only_for_long_documents(opened: Opened) -> None:
     turns = {
         "round_1": "[read doc 2: note] [read doc 9: x] [READ document 1, Zurich 1987] [read doc 1: page 3]",

@@ -6,7 +6,7 @@ from markdown_it.token import Token
 
 from server.debate.facts.quoting import disarm_markup, quote, quote_inline, quote_verbatim
 from server.debate.facts.text import clean, clean_line, count_bytes, remove_invisible
-from tests.support.simulation import FUZZ_SETTINGS, LINE_BREAKS
+from tests.support.simulation import LINE_BREAKS
 
 pytestmark = pytest.mark.requirement("D2")
 
@@ -72,8 +72,8 @@ def test_long_hostile_text_is_cleaned_in_time_that_grows_with_its_length(piece: 
     assert len(quote(piece * 200_000).splitlines()) == 1
 
 
+@pytest.mark.full
 @given(HOSTILE)
-@FUZZ_SETTINGS
 def test_every_line_of_a_quotation_is_marked_as_one(text: str) -> None:
     for block in (quote(text), quote_verbatim(text)):
         assert all(line.startswith("> ") for line in block.splitlines())
@@ -81,7 +81,6 @@ def test_every_line_of_a_quotation_is_marked_as_one(text: str) -> None:
 
 
 @given(HOSTILE)
-@FUZZ_SETTINGS
 def test_a_quotation_shows_its_words_and_does_nothing(text: str) -> None:
     for shown in (quote(text), quote_inline(text, 10_000)):
         tokens = parse(f"{shown}\n\nOurs, [y] and [x].\n\n[ours]: http://ours")
@@ -102,7 +101,6 @@ def test_a_quotation_is_read_as_it_was_written() -> None:
 
 
 @given(HOSTILE)
-@FUZZ_SETTINGS
 def test_a_text_cannot_close_the_quotation_marks_around_it(text: str) -> None:
     line = quote_inline(text, 60)
     assert line[0] == line[-1] == '"'
@@ -112,7 +110,6 @@ def test_a_text_cannot_close_the_quotation_marks_around_it(text: str) -> None:
 
 
 @given(HOSTILE)
-@FUZZ_SETTINGS
 def test_a_clean_line_is_one_line_that_can_be_seen(text: str) -> None:
     line = clean_line(text)
     assert line == remove_invisible(line) == " ".join(line.split())

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.commands.interventions.actions import build_intervention
@@ -13,6 +13,7 @@ from server.debate.facts.setup.phases import Phase
 from server.debate.views import markdown
 from server.debate.votes.verdict import build_verdict_events
 from tests.support import simulation
+from tests.support.searches import search_briefly
 from tests.support.simulation import build_ballot
 
 pytestmark = pytest.mark.requirement("D1")
@@ -100,7 +101,7 @@ def test_a_single_vote_is_no_movement() -> None:
 
 
 @given(ballots=st.lists(st.text("ABC-", min_size=2, max_size=2), min_size=1, max_size=5))
-@settings(simulation.FUZZ_SETTINGS, max_examples=50)
+@search_briefly(3)
 def test_who_did_not_change_between_two_positions_moves_nothing(ballots: list[str]) -> None:
     """The winner is the same without the voters who stayed or abstained."""
     movers = [pair for pair in ballots if "-" not in pair and pair[0] != pair[1]]

@@ -13,7 +13,6 @@ from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     LINE_BREAKS,
     build_setup,
     build_usage,
@@ -96,7 +95,6 @@ PLAIN = quoted_skeletons("x")
 
 
 @given(HOSTILE)
-@FUZZ_SETTINGS
 def test_no_quoted_text_escapes_its_quotation(text: str) -> None:
     assert quoted_skeletons(text) == PLAIN
 
@@ -112,7 +110,6 @@ def stance_and_role_lines(text: str) -> list[str]:
 
 
 @given(HOSTILE)
-@FUZZ_SETTINGS
 def test_a_stance_and_a_role_stay_on_their_lines(text: str) -> None:
     lines, plain = stance_and_role_lines(text), stance_and_role_lines("x")
     assert len(lines) == len(plain)

@@ -12,7 +12,6 @@ from server.debate.prompts.tool_schemas import (
     build_function,
     parse_arguments,
 )
-from tests.support.simulation import FUZZ_SETTINGS
 
 pytestmark = pytest.mark.requirement("B3")
 
@@ -63,7 +62,6 @@ def test_a_function_may_have_no_docstring_and_no_arguments() -> None:
     assert build_function(wait).parameters["properties"] == {}
 
 
-@FUZZ_SETTINGS
 @given(st.dictionaries(st.text(max_size=5), st.none() | st.integers(-9, 9) | st.text(max_size=9)))
 def test_arguments_are_parsed_as_they_were_written(arguments: dict[str, Any]) -> None:
     assert parse_arguments(call(json.dumps(arguments))) == arguments

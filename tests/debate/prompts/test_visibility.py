@@ -183,6 +183,7 @@ def every_view(at: DebateSimulation) -> str:
 class TestSingleSeats:
     """A seat that is named is hidden alone, and what is made of the words of all seats of its kind with it."""
 
+    @pytest.mark.full
     def test_the_words_of_one_debater_are_in_no_view(self) -> None:
         at = play_debate(hide_from_client=["Proponent"])
         shown = client_text(at) + every_view(at)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from server.debate.commands.requests import LimitsInput, build_limits
@@ -24,8 +23,8 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from tests.support.event_strategies import SETUPS
 from tests.support.records import build_bodies, verify_bodies
+from tests.support.searches import search_briefly
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     DebateSimulation,
     ProviderFailure,
     Script,
@@ -101,7 +100,8 @@ def answer_extremely(random: Random) -> Script:
     return lambda call: (fail if random.random() < share else speak)(random, call)
 
 
-@hypothesis_settings(FUZZ_SETTINGS, max_examples=40)
+@pytest.mark.full
+@search_briefly(4)
 @given(st.sampled_from(sorted(SETUPS)), st.integers(0, 2**32))
 def test_the_longest_answers_and_interventions_come_back(name: str, seed: int) -> None:
     random = Random(seed)  # noqa: S311  (no secret)

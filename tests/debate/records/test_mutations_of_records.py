@@ -94,6 +94,7 @@ def tells_only_what_follows(debate: Debate) -> bool:
     return bool(debate.ended) or not isinstance(decide(debate), Record) or not debate.verdict
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", RECORDS)
 def test_an_edited_record_is_refused_or_could_have_happened(name: str) -> None:
     refusals, possible = list[str](), 0
@@ -118,6 +119,7 @@ def try_to_verify(bodies: Bodies) -> tuple[Debate | None, str]:
         return None, str(error)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", RECORDS)
 def test_an_entry_that_is_left_out_or_repeated_is_missed(name: str) -> None:
     bodies = RECORDS[name]
@@ -162,6 +164,7 @@ def steer(at: DebateSimulation, draw: random.Random) -> None:
         return
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(40))
 def test_what_did_happen_passes_with_its_failures_interventions_and_forks(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311  (the same every time)

@@ -39,11 +39,13 @@ def test_every_kind_of_debate_comes_back_as_it_was(name: str) -> None:
     assert verify_bodies(build_bodies(played.events)) == played.debate
 
 
+@pytest.mark.full
 def test_the_golden_journals_follow() -> None:
     for bodies in play_records().values():
         assert verify_bodies(bodies).version == len(bodies)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "kind"), [("oxford", "balloted"), ("settle", "round_closed"), ("verdict", "judged")]
 )
@@ -80,6 +82,7 @@ def test_an_answer_of_another_debate_is_asked_for_and_free(
     assert told in refusal(lambda _: usage.update(change), bodies)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("cache", "turns", "told"),
     [
@@ -100,6 +103,7 @@ def test_a_mirror_reuses_turns_as_its_debate_does(cache: str, turns: int, told: 
     assert told in refusal(lambda _: held["spent"].update(reused_turns=turns), bodies)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("named", ["q7q7q7q7q7q7", "k3x9w2m4p7qr"])
 def test_a_debate_leaves_out_only_what_it_recalls_and_only_once(named: str) -> None:
     bodies = play_records()["recalled"]
@@ -110,6 +114,7 @@ def test_a_debate_leaves_out_only_what_it_recalls_and_only_once(named: str) -> N
     assert "it recalls no such debate, or left it out before" in told
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["verdict", "handoff", "full", "votes", "oxford", "moderated"])
 def test_forks_at_every_round_follow(name: str) -> None:
     parent = simulate(label_positions(SETUPS[name])).play_through_round(1)

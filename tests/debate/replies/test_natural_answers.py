@@ -148,6 +148,7 @@ FINDINGS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("text", "winner", "margin"), FINDINGS)
 def test_a_clear_answer_of_a_judge_is_understood(text: str, winner: str, margin: int) -> None:
     assert find(text) == (winner, margin)

@@ -14,7 +14,6 @@ from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     build_setup,
     build_usage,
     render_finding,
@@ -361,7 +360,6 @@ REPLIES = (
 
 
 @given(REPLIES, st.booleans())
-@FUZZ_SETTINGS
 def test_whatever_comes_back_is_a_fact_that_can_be_recorded(text: str, cut: bool) -> None:
     for debate, call in (TURN, JUDGMENT):
         event = interpret(debate, call, Reply(text, build_usage(), cut=cut))
@@ -371,7 +369,6 @@ def test_whatever_comes_back_is_a_fact_that_can_be_recorded(text: str, cut: bool
 
 
 @given(ANYTHING)
-@FUZZ_SETTINGS
 def test_what_was_cleaned_is_clean(text: str) -> None:
     cleaned = clean(text)
     assert clean(cleaned) == cleaned

@@ -15,7 +15,6 @@ from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     ArrivalOrder,
     DebateSimulation,
     ScriptAnswer,
@@ -107,7 +106,6 @@ def test_any_order_of_arrival_gives_the_same_prompts_and_the_same_outcome(arriva
 
 
 @given(st.permutations(range(4)))
-@FUZZ_SETTINGS
 def test_the_text_of_a_debate_is_the_same_for_any_order_of_arrival(arrival: list[int]) -> None:
     at = played(arrival)
     assert render_verdict(at.debate) == render_verdict(IN_ORDER.debate)

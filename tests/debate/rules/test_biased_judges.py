@@ -34,6 +34,7 @@ from tests.support.simulation import DebateSimulation
 pytestmark = pytest.mark.requirement("C8", "N2")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("panel", PANELS.values(), ids=PANELS)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("bias", BIASED)
@@ -41,6 +42,7 @@ def test_judges_who_go_by_place_or_label_find_for_nobody(bias: str, count: int, 
     assert_nobody_won(hold(judge=BIASED[bias], seed=seed, sides=range(count), panel=panel) for seed in SEEDS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("format_name", TURNED)
 @pytest.mark.parametrize("bias", BIASED)
 def test_they_find_for_nobody_in_any_format_that_ends_with_a_round_written_together(
@@ -53,6 +55,7 @@ def test_they_find_for_nobody_in_any_format_that_ends_with_a_round_written_toget
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("format_name", SEQUENTIAL)
 @pytest.mark.parametrize("bias", BY_LABEL)
 def test_labels_and_places_in_the_list_are_turned_in_debates_of_one_speaker_at_a_time_too(
@@ -65,6 +68,7 @@ def test_labels_and_places_in_the_list_are_turned_in_debates_of_one_speaker_at_a
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("format_name", SEQUENTIAL)
 @pytest.mark.parametrize("bias", BY_PLACE_OF_TURN)
 def test_who_spoke_last_one_at_a_time_cannot_be_turned_and_is_at_most_leaning_with_a_caution(
@@ -90,6 +94,7 @@ def test_judges_asked_to_read_once_can_be_led_by_the_list_and_are_at_most_leanin
         assert "Each judge read once" in list_cautions(at)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("both_know_names", [False, True])
 @pytest.mark.parametrize("bias", BIASED)
 def test_knowing_the_names_gives_no_side_a_fixed_place(bias: str, both_know_names: bool) -> None:
@@ -107,6 +112,7 @@ def test_the_list_of_who_is_who_is_turned_as_well() -> None:
         assert_nobody_won([hold(judge=choose_first_introduced, seed=seed, sides=range(count), judges=judges)])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("panel", PANELS.values(), ids=PANELS)
 @pytest.mark.parametrize("content", BY_CONTENT)
 def test_judges_who_go_by_content_find_the_same_winner_in_whatever_order_and_seed(
@@ -123,6 +129,7 @@ def test_judges_who_go_by_content_find_the_same_winner_in_whatever_order_and_see
             assert found.verdict == "Ben it is."
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("content", BY_CONTENT)
 @pytest.mark.parametrize("format_name", [*TURNED, "one after the other", "handoff"])
 def test_they_find_it_in_every_format_that_is_judged(format_name: str, content: str) -> None:
@@ -144,6 +151,7 @@ def test_a_side_that_really_is_longer_can_win_for_its_length_which_no_order_of_r
         assert found.outcome == "leaning"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize(
     ("panel", "most_won", "most_decided"), [("one", 0.65, 0), ("three models", 0.4, 0.13)]
@@ -190,6 +198,7 @@ MIXED = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("format_name", ["oxford", "second_opinion"])
 @pytest.mark.parametrize("panel", MIXED.values(), ids=MIXED)
 @pytest.mark.parametrize("bias", ["the first listed", "the last listed", "the middle"])
@@ -214,6 +223,7 @@ def test_an_electorate_that_goes_by_one_label_is_at_most_leaning_with_a_caution_
         assert "Each voter read once" in list_cautions(at)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("panel", PANELS.values(), ids=PANELS)
 @pytest.mark.parametrize("bias", ["a fixed key", *BY_PLACE_OF_TURN])
 def test_an_oxford_audience_whose_voters_all_move_to_one_place_or_label_is_at_most_leaning(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.answers import DefaultPositionsUsed, Lookup, Researched
@@ -49,7 +49,8 @@ from server.debate.views.rounds import build_analysis, build_round, list_tasks
 from server.debate.views.state import StoredDebate, build_state, visible_turns
 from server.debate.views.verdict import build_result
 from tests.support.event_strategies import EVENTS_BY_SETUP, SETUPS, any_answer
-from tests.support.simulation import FUZZ_SETTINGS, DebateSimulation, acceptable_calls, build_usage
+from tests.support.searches import search_briefly
+from tests.support.simulation import DebateSimulation, acceptable_calls, build_usage
 
 pytestmark = pytest.mark.requirement("N8")
 
@@ -95,7 +96,7 @@ def looked_up(call: Call) -> Researched:
 
 @pytest.mark.parametrize("kind", SETUPS)
 @given(draw=st.data())
-@settings(FUZZ_SETTINGS, max_examples=10)
+@search_briefly(15)
 def test_an_event_is_refused_and_changes_nothing_or_every_promise_holds(
     kind: str, draw: st.DataObject
 ) -> None:
@@ -222,7 +223,7 @@ def check_views(debate: Debate, accepted: list[Event]) -> None:
 
 @pytest.mark.parametrize("kind", SETUPS)
 @given(draw=st.data())
-@settings(FUZZ_SETTINGS, max_examples=8)
+@search_briefly(15)
 def test_a_debate_whose_models_answer_anything_ends_or_pauses_or_waits(
     kind: str, draw: st.DataObject
 ) -> None:

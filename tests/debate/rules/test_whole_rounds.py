@@ -42,6 +42,7 @@ def turns_by_round(at: DebateSimulation) -> list[int]:
     return [numbers.count(number) for number in sorted(set(numbers))]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("officers", [{}, {"referee": True}, {"moderator": {"opens": True, "closes": True}}])
 @pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "oxford", "full"])
 @pytest.mark.parametrize("most", range(11, 25))

@@ -3,13 +3,14 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.schemas import output_schema
 from server.debate.schemas.plain_json import MAX_INTEGER, plain_json
-from tests.support.simulation import FUZZ_SETTINGS, nest_in_lists
+from tests.support.searches import search_briefly
+from tests.support.simulation import nest_in_lists
 
 pytestmark = pytest.mark.requirement("C10")
 
@@ -35,8 +36,6 @@ DECISION = {
     },
     "required": ["decision"],
 }
-
-SLOWLY_MADE = settings(FUZZ_SETTINGS, max_examples=50)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5, width=16) | st.text("ab", max_size=3),
@@ -269,7 +268,8 @@ def test_the_names_of_fields_are_matched() -> None:
     assert problem(schema, [1]) == ""
 
 
-@SLOWLY_MADE
+@pytest.mark.full
+@search_briefly(3)
 @given(SCHEMAS, JSON)
 def test_a_value_fits_exactly_where_the_library_says_so(schema: dict[str, Any], value: Any) -> None:
     said = output_schema.find_violation(json.dumps(schema), value)
@@ -277,7 +277,7 @@ def test_a_value_fits_exactly_where_the_library_says_so(schema: dict[str, Any], 
     assert not said.startswith("the result cannot be checked")
 
 
-@SLOWLY_MADE
+@search_briefly(3)
 @given(
     st.recursive(JSON, lambda inner: st.dictionaries(st.sampled_from([*KEYWORDS, "$ref", "allOf"]), inner)),
     JSON,
@@ -291,7 +291,6 @@ def test_any_json_as_a_schema_is_checked_or_refused(schema: Any, value: Any) -> 
     assert isinstance(output_schema.find_violation(text, value), str)
 
 
-@FUZZ_SETTINGS
 @given(JSON)
 def test_plain_json_is_read_back_as_the_same_value(value: Any) -> None:
     assert json.loads(plain_json(value)) == value

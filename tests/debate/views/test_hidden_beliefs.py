@@ -136,6 +136,7 @@ def read(events: list[Event]) -> str:
     return json.dumps(shown, indent=0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES)
 def test_clients_read_the_same_whatever_a_hidden_seat_says_and_holds(case: str) -> None:
     kind, asked = CASES[case]

@@ -19,7 +19,6 @@ from server.debate.views.state import cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.summaries import build_search_text
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     LINE_BREAKS,
     QUESTION,
     DebateSimulation,
@@ -235,8 +234,8 @@ def poses(line: str) -> bool:
     return bare.startswith(("#", "<")) or (bare.strip() != "" and set(bare.rstrip(" \t")) in ({"="}, {"-"}))
 
 
+@pytest.mark.full
 @given(FORGED)
-@FUZZ_SETTINGS
 def test_headings_cannot_be_forged_by_anybody(said: str) -> None:
     def script(call: Call) -> ScriptAnswer:
         if call.seat == "Speaker 3":

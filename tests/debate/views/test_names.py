@@ -182,6 +182,7 @@ def test_a_failure_of_a_second_reading_is_named_by_the_labels_of_that_reading() 
     check(at.debate.setup, name_event(at.debate, failure).detail)
 
 
+@pytest.mark.full
 def test_a_pause_for_want_of_an_answer_quotes_it_with_names() -> None:
     setup = open_with_code_words(options={"judges": {"count": 1}})
     at = simulate(

@@ -15,7 +15,6 @@ from server.debate.views.verdict import build_verdict
 from server.debate.views.warnings import failure_lines
 from tests.support.plain_debates import over, plainly
 from tests.support.simulation import (
-    FUZZ_SETTINGS,
     QUESTION,
     DebateSimulation,
     ProviderFailure,
@@ -59,7 +58,6 @@ class TestUsage:
         assert sum_usage([reused]).cost_usd == "0"
 
     @given(st.lists(st.decimals(0, 10**6, allow_nan=False, places=12), min_size=1, max_size=20))
-    @FUZZ_SETTINGS
     def test_no_sum_is_rounded_or_written_with_an_exponent(self, costs: list[Decimal]) -> None:
         total = sum_usage([build_usage(cost=f"{cost:f}") for cost in costs]).cost_usd
         assert int(Decimal(total) * 10**12) == sum(int(cost * 10**12) for cost in costs)

@@ -16,7 +16,6 @@ from server.debate.votes.counting import (
     count_votes,
 )
 from server.debate.votes.voting import SYNTHESIS, classify_share
-from tests.support.simulation import FUZZ_SETTINGS
 
 pytestmark = pytest.mark.requirement("N2")
 
@@ -137,7 +136,6 @@ def test_a_threshold_that_is_not_reached_leaves_no_winner() -> None:
 
 
 @given(PANELS, st.permutations(("Ada", "Ben", "Cleo")))
-@FUZZ_SETTINGS
 def test_no_side_is_favoured(panel: list[Seat], order: list[str]) -> None:
     renamed = dict(zip(("Ada", "Ben", "Cleo", ""), (*order, ""), strict=True))
     before = count_votes(panel)
@@ -151,7 +149,6 @@ def test_no_side_is_favoured(panel: list[Seat], order: list[str]) -> None:
 
 
 @given(PANELS, st.randoms(use_true_random=False))
-@FUZZ_SETTINGS
 def test_no_judge_counts_by_its_seat(panel: list[Seat], chance: Random) -> None:
     names = [seat.name for seat in panel]
     chance.shuffle(names)
@@ -161,7 +158,6 @@ def test_no_judge_counts_by_its_seat(panel: list[Seat], chance: Random) -> None:
 
 
 @given(PANELS, st.sampled_from(MODELS), WEIGHTS)
-@FUZZ_SETTINGS
 def test_a_seat_without_a_vote_never_raises_an_outcome(
     panel: list[Seat], model: str, weight: Fraction
 ) -> None:
@@ -171,7 +167,6 @@ def test_a_seat_without_a_vote_never_raises_an_outcome(
 
 
 @given(PANELS, st.sampled_from(MODELS), WEIGHTS)
-@FUZZ_SETTINGS
 def test_one_more_supporter_never_makes_a_side_weaker(
     panel: list[Seat], model: str, weight: Fraction
 ) -> None:
@@ -182,13 +177,11 @@ def test_one_more_supporter_never_makes_a_side_weaker(
 
 
 @given(PANELS)
-@FUZZ_SETTINGS
 def test_several_judges_are_at_least_one_voice_and_never_more_than_two(panel: list[Seat]) -> None:
     assert 1 <= count_voices(panel) < 2
 
 
 @given(PANELS)
-@FUZZ_SETTINGS
 def test_a_cap_makes_of_decided_leaning_and_changes_nothing_else(panel: list[Seat]) -> None:
     free = count_votes(panel)
     capped = count_votes(panel, is_capped=True)
@@ -196,7 +189,6 @@ def test_a_cap_makes_of_decided_leaning_and_changes_nothing_else(panel: list[Sea
 
 
 @given(st.lists(st.sampled_from(MODELS), min_size=2, max_size=9), st.sampled_from(("Ben", "")))
-@FUZZ_SETTINGS
 def test_what_is_decided_meets_every_published_condition(models: list[str], last: str) -> None:
     sides = ["Ada"] * (len(models) - 1) + [last]
     panel = [
@@ -213,7 +205,6 @@ EQUAL = st.lists(st.sampled_from(MODELS), min_size=1, max_size=8)
 
 
 @given(EQUAL, st.randoms(use_true_random=False))
-@FUZZ_SETTINGS
 def test_judges_of_equal_weight_count_the_same_in_whatever_seats(models: list[str], chance: Random) -> None:
     shuffled = list(models)
     chance.shuffle(shuffled)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from server.debate.facts.beliefs import RuleKind, VotingMethod, VotingRule
 from server.debate.votes.voting import METHODS, SYNTHESIS, CastVote, apply_rule, build_count
-from tests.support.simulation import FUZZ_SETTINGS
 
 pytestmark = pytest.mark.requirement("D10")
 
@@ -191,7 +190,6 @@ def test_a_count_has_every_seat_in_exactly_one_weight() -> None:
 
 
 @given(RULES, VOTES, st.permutations(POSITIONS))
-@FUZZ_SETTINGS
 def test_positions_are_alike_to_every_rule(rule: VotingRule, votes: list[CastVote], names: list[str]) -> None:
     """Neutrality: with other names for the positions, declared in another order, the same position wins."""
     renamed = dict(zip(POSITIONS, names, strict=True)) | {"": ""}
@@ -204,7 +202,6 @@ def test_positions_are_alike_to_every_rule(rule: VotingRule, votes: list[CastVot
 
 
 @given(RULES, VOTES, st.randoms(use_true_random=False))
-@FUZZ_SETTINGS
 def test_voters_are_alike_to_every_rule(rule: VotingRule, votes: list[CastVote], random: Random) -> None:
     """Anonymity: the order of voters means nothing."""
     shuffled = list(votes)
@@ -213,7 +210,6 @@ def test_voters_are_alike_to_every_rule(rule: VotingRule, votes: list[CastVote],
 
 
 @given(RULES, VOTES, WEIGHTS)
-@FUZZ_SETTINGS
 def test_an_added_abstention_never_makes_a_consensus(
     rule: VotingRule, votes: list[CastVote], weight: Fraction
 ) -> None:
@@ -224,7 +220,6 @@ def test_an_added_abstention_never_makes_a_consensus(
 
 
 @given(RULES, VOTES, WEIGHTS)
-@FUZZ_SETTINGS
 def test_scaling_all_weights_changes_nothing(
     rule: VotingRule, votes: list[CastVote], factor: Fraction
 ) -> None:
@@ -233,14 +228,13 @@ def test_scaling_all_weights_changes_nothing(
 
 
 @given(VOTES)
-@FUZZ_SETTINGS
 def test_a_stronger_consensus_is_also_every_weaker_one(votes: list[CastVote]) -> None:
     kinds: tuple[RuleKind, ...] = ("unanimous", "supermajority", "majority", "plurality")
     reached = [apply_rule(VotingRule(kind=kind), votes, POSITIONS).is_reached for kind in kinds]
     assert reached == sorted(reached)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_thousand_profiles_have_the_winners_that_pref_voting_finds() -> None:
     profiles: Any = pytest.importorskip("pref_voting.profiles")
     scoring: Any = pytest.importorskip("pref_voting.scoring_methods")

@@ -17,7 +17,7 @@ from tests.support.processes.gated_servers import (
     start_server_process,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("N10", "N8")]
+pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("N10", "N8")]
 
 DAILY_CALLS = 10
 USED_UP = "the day's budget: 10 of 10 calls made today"

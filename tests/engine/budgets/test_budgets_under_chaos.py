@@ -17,6 +17,7 @@ from tests.support.patience import PATIENCE
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10", "D16")]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chaos", [Chaos(failure=0.4, seed=2), Chaos(failure=0.4, seed=5)], ids=str)
 @pytest.mark.parametrize("most", range(6, 11))
 async def test_failures_take_no_more_calls_than_the_budget_has(

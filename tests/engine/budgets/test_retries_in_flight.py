@@ -67,6 +67,7 @@ async def test_the_days_calls_are_kept_for_the_retries_of_all_debates(tmp_path: 
     assert model.requests <= 30
 
 
+@pytest.mark.full
 async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) -> None:
     model = ScriptedModel(delay=0.01)
     async with open_engine(tmp_path / "debates.db", model, daily_calls=30) as manager:
@@ -79,6 +80,7 @@ async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) 
     }
 
 
+@pytest.mark.full
 async def test_the_days_money_is_kept_for_what_is_on_its_way(tmp_path: Path) -> None:
     prices = {"mine": {"input": "10", "output": "10"}}  # a question is taken for about a cent
     model = Struggling()

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.crashes.chaos import Plan, run_chaos
 from benchmarks.crashes.chaos_checks import check_results
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D16", "N8", "D3")]
+pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("D16", "N8", "D3")]
 
 
 async def test_debates_under_chaos_survive_kills_and_checks_notice_changes(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.support.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.anyio,
-    pytest.mark.slow,
+    pytest.mark.full,
     pytest.mark.requirement("M3", "N8", "D12", "D13", "D28"),
 ]
 

@@ -17,7 +17,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from tests.support.client_calls import call
 from tests.support.patience import PATIENCE
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]
+pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("M3", "N8")]
 
 Led = RoundOpened | RoundClosed | Audited | Observed
 

@@ -52,6 +52,7 @@ async def until_it_has_turns(running: DebateManager, debate_id: str, count: int)
             await wait_before_next_poll()
 
 
+@pytest.mark.full
 @pytest.mark.sqlite
 async def test_a_process_that_was_asleep_asks_for_nothing_that_another_is_asking_for(database: str) -> None:
     asleep, awake, clock = Gate(), Gate(), Clock()

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.crashes.kills import run_kills
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("M3", "N8")]
+pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("M3", "N8")]
 
 
 async def test_a_debate_survives_kills_at_random_instants(tmp_path: Path) -> None:

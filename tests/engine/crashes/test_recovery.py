@@ -91,6 +91,7 @@ async def test_a_stepped_debate_whose_end_was_asked_for_goes_on_to_it(database: 
         assert await ended(later, snapshot.id) == "concluded"
 
 
+@pytest.mark.full
 @pytest.mark.requirement("D6")
 async def test_the_server_that_the_doctor_starts_resumes_no_debate_and_runs_no_hook(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -127,6 +128,7 @@ async def test_what_has_been_lying_about_for_too_long_is_left(database: str) -> 
         assert await Recovery(manager, max_age_hours=1, concurrency=1).find_unfinished() == []
 
 
+@pytest.mark.full
 async def test_only_so_many_go_on_at_a_time(database: str) -> None:
     asked = [build_request(question=f"Ship {n}?", run=True) for n in range(3)]
     debates = await left_behind(database, *asked)
@@ -210,6 +212,7 @@ async def test_a_bug_stops_the_recovery_of_one_debate(
     assert "Unfinished debates cannot be searched for" in caplog.text
 
 
+@pytest.mark.full
 async def test_any_number_of_unfinished_debates_is_found(database: str) -> None:
     async with open_engine(database, Gate().model) as manager:
         for number in range(101):

@@ -57,6 +57,7 @@ def facts_of(snapshot: DebateSnapshot) -> list[str]:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.asyncio
 async def test_under_heavy_chaos_a_debate_of_any_format_ends_or_pauses_and_names_each_failure(

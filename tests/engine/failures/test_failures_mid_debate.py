@@ -39,6 +39,7 @@ class Odd:
         return reply
 
 
+@pytest.mark.full
 @pytest.mark.sqlite
 async def test_a_process_that_lost_its_lease_stops_asking(database: str) -> None:
     slept, awake = Gate(), ScriptedModel()

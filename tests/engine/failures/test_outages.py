@@ -32,6 +32,7 @@ async def wait_for_turns(manager: DebateManager, debate_id: str, count: int) -> 
             await wait_before_next_poll()
 
 
+@pytest.mark.full
 async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(database: str) -> None:
     model = ScriptedModel()
     async with open_engine(database, model, database_patience=PATIENCE) as running:

@@ -16,7 +16,7 @@ from server.settings import Settings
 from tests.support.engines import run_debate
 from tests.support.simulation import build_request
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "B7", "D9", "N7")]
+pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("D3", "B7", "D9", "N7")]
 
 KEY = "sk-very-secret-0123456789abcdef"
 

@@ -15,7 +15,7 @@ from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedModel
 from tests.support.client_calls import call, result_text
 from tests.support.servers import OpenClient
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.requirement("D3", "D9")]
+pytestmark = [pytest.mark.anyio, pytest.mark.full, pytest.mark.requirement("D3", "D9")]
 
 PROVIDERS = ("openai", "mistral", "deepseek")
 PATIENCE = 5  # seconds

@@ -253,6 +253,7 @@ def content(reply: Any) -> object:
     return (reply.text, reply.cut, reply.function_calls) if isinstance(reply, Reply) else reply
 
 
+@pytest.mark.full
 async def test_replies_are_corrupt_in_every_way_there_is() -> None:
     inner = ScriptedModel()
     right = (await contract.reply_in_time(inner, contract.build_judgment_request())).text

@@ -34,7 +34,7 @@ def short_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.local
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("short_arguments")
 @needs_the_model
 class TestContract(contract.ModelContract, tasks.TaskContract):
@@ -49,10 +49,11 @@ class TestContract(contract.ModelContract, tasks.TaskContract):
 
 
 @pytest.mark.local
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("short_arguments")
 @needs_the_model
 class TestTheSmallModel:
+    @pytest.mark.full
     async def test_it_speaks_for_its_side(self) -> None:
         model = LocalModel()
 
@@ -65,6 +66,7 @@ class TestTheSmallModel:
         assert openings["against"].startswith("I oppose this motion. ")
         assert openings["SQLite"].startswith("My position is: SQLite. ")
 
+    @pytest.mark.full
     async def test_it_costs_nothing_and_its_judgments_mean_nothing(self) -> None:
         said = await contract.reply_in_time(LocalModel())
         judged = await contract.reply_in_time(LocalModel(), contract.build_judgment_request())
@@ -73,6 +75,7 @@ class TestTheSmallModel:
         assert said.informative
         assert not judged.informative
 
+    @pytest.mark.full
     @pytest.mark.parametrize("asks", ["closing", "audit"])
     async def test_whatever_is_weighed_or_led_by_it_means_nothing(self, asks: Task) -> None:
         assert not (
@@ -81,6 +84,7 @@ class TestTheSmallModel:
             )
         ).informative
 
+    @pytest.mark.full
     async def test_a_result_of_many_parts_is_written_to_its_end(self) -> None:
         wide = tasks.build_object_schema(
             **{
@@ -94,6 +98,7 @@ class TestTheSmallModel:
         assert not reply.cut
         assert tasks.parse_reply(reply, wide).keys() == set(wide["properties"])
 
+    @pytest.mark.full
     async def test_a_seed_is_answered_alike_whatever_was_asked_before(self) -> None:
         model = LocalModel()
 
@@ -103,6 +108,7 @@ class TestTheSmallModel:
 
         assert first.text == again.text != other.text
 
+    @pytest.mark.full
     async def test_a_question_of_any_length_is_answered(self) -> None:
         reply = await contract.reply_in_time(
             LocalModel(), contract.build_argument_request("word " * 20_000, opponent="more " * 20_000)
@@ -110,6 +116,7 @@ class TestTheSmallModel:
 
         assert reply.text
 
+    @pytest.mark.full
     @pytest.mark.parametrize("how", ["answered", "cancelled", "out of time", "unawaited"])
     def test_a_process_that_used_it_ends_at_once(self, how: str) -> None:
         done = subprocess.run(
@@ -123,6 +130,7 @@ class TestTheSmallModel:
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
+    @pytest.mark.full
     def test_a_child_process_can_tell_whether_it_runs_here(self, tmp_path: Path) -> None:
         installed = weights.find()
         assert installed is not None

@@ -92,6 +92,7 @@ def test_a_wheel_of_something_else_is_refused(tmp_path: Path) -> None:
         install(wheel(tmp_path / "other.whl", inside="readme"), lambda _: None)
 
 
+@pytest.mark.full
 def test_without_an_installer_the_way_by_hand_is_told(tmp_path: Path) -> None:
     tried = (
         "import sys; sys.modules['pip'] = None; "
@@ -109,6 +110,7 @@ def test_without_an_installer_the_way_by_hand_is_told(tmp_path: Path) -> None:
     assert re.search(told, done.stderr)
 
 
+@pytest.mark.full
 def test_a_download_that_fails_says_why_without_secrets(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

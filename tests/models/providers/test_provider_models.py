@@ -257,6 +257,7 @@ async def test_a_model_of_no_provider_is_a_bad_request(stub: Stub) -> None:
     assert "LLM Provider NOT provided" in failure.detail
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("key", [KEY, "a private pass phrase"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_key_never_shows(
@@ -314,7 +315,7 @@ def test_the_blocks_of_a_prompt_are_its_text_and_one_is_marked() -> None:
     assert split_blocks("One.") == [{"type": "text", "text": "One."}]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_litellm_is_imported_on_the_first_questions_and_says_nothing() -> None:
     """In a process of its own, where nothing has imported it yet."""
     done = subprocess.run(
@@ -343,6 +344,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.full
 @pytest.mark.requirement("N8")
 @pytest.mark.parametrize("stream", [False, True])
 async def test_an_answer_of_a_gigabyte_is_given_up_after_a_few_megabytes(

@@ -61,6 +61,7 @@ async def tell(model: ProviderModel, request: Request, *, stream: bool) -> dict[
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     "scenario",
@@ -123,6 +124,7 @@ async def test_both_send_the_same(stub: Stub, connections: Connections, name: st
         assert direct == litellm
 
 
+@pytest.mark.full
 async def test_a_debate_records_the_same_facts_by_either_way(
     stub: Stub, connections: Connections, tmp_path: Path
 ) -> None:

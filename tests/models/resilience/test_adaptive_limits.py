@@ -81,6 +81,7 @@ def seed() -> None:
     random.seed(7)  # of the jitter
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("debates", "goal"), [(8, 1.2), (50, 2.0)])
 async def test_debates_at_once_hardly_wait_where_the_provider_takes_them_all(
     debates: int, goal: float
@@ -90,6 +91,7 @@ async def test_debates_at_once_hardly_wait_where_the_provider_takes_them_all(
     assert taken <= goal * 4 * LATENCY * (1 + JITTER)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("allowed", "goal"), [(3, 1.1), (12, 1.1), (30, 1.3), (100, 1.5)])
 @pytest.mark.parametrize(("rounds", "seats"), [(10, 1), (3, 3)], ids=["in sequence", "together"])
 async def test_what_a_provider_refuses_is_little_and_no_answer_is_lost(
@@ -103,6 +105,7 @@ async def test_what_a_provider_refuses_is_little_and_no_answer_is_lost(
     assert provider.refused <= 0.15 * (answers + provider.refused)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workers", [12, 30])
 @pytest.mark.parametrize("power", [1.0, 2.0, 4.0], ids=["queueing", "thrashing", "collapsing"])
 async def test_where_a_provider_slows_down_the_limit_is_about_the_best(power: float, workers: int) -> None:
@@ -114,6 +117,7 @@ async def test_where_a_provider_slows_down_the_limit_is_about_the_best(power: fl
     assert len(times) / (times[-1] - times[0]) >= 0.85 * best
 
 
+@pytest.mark.full
 async def test_a_provider_that_takes_more_again_is_given_more_again() -> None:
     provider = Provider(allowed=3)
     await provider.run_debates(30, 3, 1)
@@ -123,6 +127,7 @@ async def test_a_provider_that_takes_more_again_is_given_more_again() -> None:
     assert provider.most_in_flight >= 20
 
 
+@pytest.mark.full
 async def test_a_limit_that_falls_and_rises_midway_is_followed() -> None:
     provider = Provider(allowed=30)
 

@@ -206,6 +206,7 @@ class TestPlaces:
 
 
 class TestProviders:
+    @pytest.mark.full
     @pytest.mark.requirement("D3")
     async def test_a_dead_provider_holds_up_nobody(
         self, stub: Stub, outcomes: guarded.RequestResults

@@ -284,7 +284,7 @@ async def test_a_suspended_process_in_a_transaction_holds_up_others_for_seconds_
     assert setting == "5s"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 async def test_what_was_committed_outlives_a_crash_and_what_waits_is_written_after_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

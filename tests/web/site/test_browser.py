@@ -32,7 +32,7 @@ from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.sites import Guest, open_site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> [link](javascript:alert(1)) \u202egnp.exe"
 MILLISECONDS = PATIENCE * 1000

@@ -9,7 +9,7 @@ from tests.support.browser import launch_browser
 from tests.support.engines import start_debate
 from tests.support.sites import open_site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19"), pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
 ATTEMPTS = (Path(__file__).parent / "evil_page.js").read_text(encoding="utf-8")
 ELSEWHERE = "http://evil.example/"

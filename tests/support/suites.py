@@ -1,0 +1,158 @@
+"""Two suites, chosen by measured cost. As a plugin of pytest.
+
+`pytest` runs the fast one, `pytest -m full` everything, and `pytest PATH` whatever is there. A test belongs to the
+full suite if it is marked so, or lies in one of `FULL_FOLDERS`; a test that belongs to neither has to be cheap.
+"""
+
+import gc
+import os
+import time
+from collections.abc import Generator
+from pathlib import Path
+from random import SystemRandom
+from statistics import median
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+TESTS = Path(__file__).parents[1]
+
+FULL_FOLDERS = (
+    *(
+        "access",
+        "cli",
+        "clients",
+        "evaluation",
+        "http_server",
+        "mcp",
+        "research",
+        "telemetry",
+        "upkeep",
+        "web",
+    ),
+    "storage/postgres",
+)
+"""Not even imported by the fast suite. Each of these doors has a test in `tests/smoke`."""
+
+UNLIMITED = "smoke"
+"""The folder of those few tests of the fast suite that start processes."""
+
+FAST, EVERYTHING = "not full", "full or not full"
+
+CPU_LIMIT = 0.3
+"""Seconds of CPU that a test of the fast suite may cost on an idle machine, with its own fixtures."""
+
+IDLE_LOOP = 0.007
+"""Seconds of CPU that `measure_cpu_slowness` spends on an idle machine."""
+
+FEW_EXAMPLES, MANY_EXAMPLES = 25, 150
+
+
+# -- what is collected ---------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    is_anything_named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if config.option.markexpr == "full":
+        config.option.markexpr = EVERYTHING
+    elif not config.option.markexpr and not is_anything_named:
+        config.option.markexpr = FAST
+
+    common = {"deadline": None, "database": None}
+    settings.register_profile("fast", derandomize=True, max_examples=FEW_EXAMPLES, **common)
+    settings.register_profile("full", max_examples=MANY_EXAMPLES, print_blob=True, **common)
+    is_search = config.option.markexpr == EVERYTHING
+    settings.load_profile("full" if is_search else "fast")
+    if is_search and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SystemRandom().randrange(2**32))  # workers get it, too
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = config.option.hypothesis_seed
+    return f"suite: {config.option.markexpr or 'what was named'}" + (
+        f", --hypothesis-seed={seed}" if seed else ""
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Importing what will not run would cost a third of the fast suite's time."""
+    return True if config.option.markexpr == FAST and is_in_full_folder(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if is_in_full_folder(item.path):
+            item.add_marker("full")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # else each collection of garbage looks through ten thousand tests, at the expense of one of them
+
+
+def is_in_full_folder(path: Path) -> bool:
+    return any(path.is_relative_to(TESTS / folder) for folder in FULL_FOLDERS)
+
+
+# -- what it may cost ----------------------------------------------------------------------------------------
+
+STARTED_AT = pytest.StashKey[float]()
+_shared_cost = 0.0
+"""What fixtures that several tests share cost during the present test, which only happened to be the first."""
+
+
+def measure_cpu() -> float:
+    """Seconds of CPU of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def measure_cpu_slowness() -> float:
+    """How many times the CPU of an idle machine a piece of work takes now: busy neighbours share caches and cores."""
+    taken = []
+    for _ in range(5):
+        started_at = time.process_time()
+        sum(number * number for number in range(100_000))
+        taken.append(time.process_time() - started_at)
+    return max(1.0, median(taken) / IDLE_LOOP)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    global _shared_cost  # noqa: PLW0603  (of the one test that runs)
+    before, started_at = _shared_cost, measure_cpu()
+    try:
+        return (yield)
+    finally:
+        if fixturedef.scope != "function":
+            _shared_cost = before + measure_cpu() - started_at
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    global _shared_cost  # noqa: PLW0603
+    _shared_cost = 0.0
+    item.stash[STARTED_AT] = measure_cpu()
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "teardown" and report.passed and is_limited(item):
+        cost = measure_cpu() - item.stash[STARTED_AT] - _shared_cost
+        if cost > CPU_LIMIT and cost > (limit := CPU_LIMIT * measure_cpu_slowness()):
+            report.outcome = "failed"
+            report.longrepr = (
+                f"{item.nodeid} costs {cost:.2f} s of CPU, and a test of the fast suite may cost {limit:.2f} s here: "
+                "make it cheaper, or mark it with pytest.mark.full"
+            )
+    return report
+
+
+def is_limited(item: pytest.Item) -> bool:
+    return item.get_closest_marker("full") is None and TESTS / UNLIMITED not in item.path.parents
