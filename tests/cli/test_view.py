@@ -2,13 +2,10 @@
 
 import json
 import os
-import re
 import signal
 import sqlite3
 import stat
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,42 +13,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support.patience import PATIENCE
-from tests.support.processes.served import COMMAND
+from tests.support.processes.viewer import Viewer
 from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.requirement("N19")]
 
-ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/([A-Za-z0-9_-]{22,})/(debates/[a-z0-9]+)?\n")
 SLACK = 8  # seconds, for an exit on a machine that does something else as well
-
-
-class Viewer:
-    """A `counterpoint view` that runs."""
-
-    def __init__(self, database: str, *arguments: str, **environ: str) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, "view", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"COUNTERPOINT_DB": database} | environ,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        found = ADDRESS.fullmatch(line)
-        assert found, (line, self.process.communicate(timeout=PATIENCE))
-        self.address, self.port, self.page = line.strip(), int(found[1]), found[3] or ""
-        self.root = self.address.removesuffix(self.page)
-
-    def end(self, number: int) -> tuple[int, str, float]:
-        """Send a signal. Returns (exit code, stderr, seconds until it ended)."""
-        begun = time.monotonic()
-        self.process.send_signal(number)
-        code = self.process.wait(PATIENCE)
-        seconds = time.monotonic() - begun
-        assert self.process.stderr is not None
-        return code, self.process.stderr.read(), seconds
 
 
 View = Callable[..., Viewer]
@@ -67,8 +34,7 @@ def view(database: str) -> Iterator[View]:
 
     yield start
     for viewer in started:
-        viewer.process.kill()
-        viewer.process.communicate(timeout=PATIENCE)
+        viewer.kill()
 
 
 def write_script(folder: Path, line: str) -> Path:

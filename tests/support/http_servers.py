@@ -120,7 +120,7 @@ class HttpProcess:
             text=True,
             env=os.environ | {"COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "scripted", **environ},
         )
-        patience = threading.Timer(START_PATIENCE, self.child.kill)
+        patience = threading.Timer(START_PATIENCE + PATIENCE, self.child.kill)
         patience.daemon = True
         patience.start()
         assert self.child.stdout is not None

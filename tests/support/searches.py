@@ -5,4 +5,4 @@ from hypothesis import settings
 
 def search_briefly(cost: int) -> settings:
     """For a test whose examples take `cost` times as long as usual ones."""
-    return settings(max_examples=max(1, settings.default.max_examples // cost))
+    return settings(max_examples=max(1, settings().max_examples // cost))

@@ -32,7 +32,7 @@ class Served:
             env=os.environ | {"COUNTERPOINT_DB": database} | environ,
         )
         # Else a test that hears nothing would wait for ever.
-        self.patience = threading.Timer(START_PATIENCE, self.child.kill)
+        self.patience = threading.Timer(START_PATIENCE + PATIENCE, self.child.kill)
         self.patience.daemon = True
         self.patience.start()
         self.number = 0
