@@ -121,6 +121,16 @@ def test_two_thirds_of_the_weight_are_not_more_than_two_thirds_whatever_the_weig
         assert count_votes(seats).outcome != "decided"
 
 
+@pytest.mark.parametrize(("against", "outcome"), [(Fraction(1), "decided"), (Fraction(101, 100), "leaning")])
+def test_a_tenth_of_the_weight_against_a_side_is_not_more_than_a_tenth(
+    against: Fraction, outcome: str
+) -> None:
+    supporters = [Seat(f"judge {n}", OTHER_MODELS[n], "a", weight=Fraction(3)) for n in range(3)]
+    assert (
+        count_votes([*supporters, Seat("judge 4", OTHER_MODELS[3], "b", weight=against)]).outcome == outcome
+    )
+
+
 def test_a_position_made_of_the_others_is_found_by_the_bands_of_a_winner() -> None:
     judges = [Seat(f"judge {n}", model, SYNTHESIS) for n, model in enumerate(OTHER_MODELS[:3])]
     assert count_votes(judges).outcome == "synthesis"

@@ -161,6 +161,12 @@ def test_a_choice_without_ranks_is_before_all_others_which_are_alike() -> None:
     assert apply_rule(VotingRule(method="borda"), cast("AAB"), POSITIONS).ahead == "Ada"
 
 
+def test_positions_that_a_voter_holds_alike_have_half_a_point_from_each_other() -> None:
+    rule = VotingRule(method="borda")
+    assert apply_rule(rule, [*cast("AA"), *rank("3 BAC")], POSITIONS).ahead == ""  # 7 points each
+    assert apply_rule(rule, [*cast("A"), *rank("2 BAC")], POSITIONS).ahead == "Ben"  # 4 1/2 points to 4
+
+
 def test_a_position_made_of_the_others_can_be_agreed_on_and_has_no_rank() -> None:
     made = [CastVote(SYNTHESIS)] * 2
     assert apply_rule(VotingRule(kind="unanimous"), made, POSITIONS).ahead == SYNTHESIS

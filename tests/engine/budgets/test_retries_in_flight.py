@@ -11,7 +11,7 @@ from server.debate.rules.budget import compute_spending
 from server.engine.database.snapshots import DebateSnapshot
 from server.models import OnText, Reply, Request, Usage
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.engines import open_engine, run_debate, run_round, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -78,6 +78,14 @@ async def test_the_days_calls_are_used_up_before_anybody_pauses(tmp_path: Path) 
     assert {debate.paused.reason for debate in ends if debate.paused} == {
         "the day's budget: 30 of 30 calls made today. It goes on tomorrow (UTC)."
     }
+
+
+async def test_calls_made_at_once_share_the_attempts_that_the_day_has_left(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    async with open_engine(tmp_path / "debates.db", model, daily_calls=4) as manager:
+        await run_round(manager)
+
+    assert [request.max_attempts for request in model.requests] == [2, 2]
 
 
 @pytest.mark.full
