@@ -1,6 +1,7 @@
 """Counterpoint as it is installed. Own models use `from counterpoint import Reply, Request, ModelError`.
 
-These names are imported on first use, so `import counterpoint` itself loads nothing.
+These names are imported on first use, so `import counterpoint` itself loads nothing. Type checkers read them in
+`_interface.pyi`.
 """
 
 import sys
@@ -9,9 +10,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from server.models import ModelError, OnText, Reply, Request, Usage
+    from counterpoint._interface import (
+        FailureCause,
+        Function,
+        FunctionCall,
+        Message,
+        ModelError,
+        OnText,
+        Prompt,
+        PromptSummary,
+        Reply,
+        Request,
+        Usage,
+    )
 
-__all__ = ["ModelError", "OnText", "Reply", "Request", "Usage"]
+__all__ = [
+    "FailureCause",
+    "Function",
+    "FunctionCall",
+    "Message",
+    "ModelError",
+    "OnText",
+    "Prompt",
+    "PromptSummary",
+    "Reply",
+    "Request",
+    "Usage",
+]
 
 PACKAGE = Path(__file__).parent
 INSTALLED_CODE = PACKAGE / "app"

@@ -1,11 +1,17 @@
 """The built wheel, installed beside a distribution that owns `server` and `storage`, in hostile folders."""
 
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
 from zipfile import ZipFile
 
 import pytest
@@ -80,7 +86,7 @@ def test_the_wheel_installs_one_top_level_name(wheel: Path) -> None:
     assert {"settings.py", "tools/listed.json", "web/assets/page.css", *licences} <= {
         name.removeprefix("counterpoint/app/server/") for name in names
     }
-    assert "counterpoint/app/storage/contract/journal.py" in names
+    assert {"counterpoint/app/storage/contract/journal.py", "counterpoint/py.typed"} <= {*names}
     assert not [name for name in names if "__pycache__" in name]
 
 
@@ -143,9 +149,66 @@ def test_the_names_for_own_models_come_from_the_installed_package_and_only_when_
     assert Path(file).parts[-4:] == ("counterpoint", "app", "server", "__init__.py")
 
 
+OWN_MODEL = """
+from counterpoint import Message, ModelError, OnText, Reply, Request, Usage
+
+class Echo:
+    async def reply(self, request: Request, on_text: OnText | None = None) -> Reply:
+        last: Message = request.prompt.messages[-1]
+        if not request.prompt.summary.positions:
+            raise ModelError("refused", last.content)
+        return Reply(last.content, Usage(model="echo", cost_usd="0"))
+
+Reply("no usage")  # type: ignore[call-arg]
+ModelError("no such cause", "")  # type: ignore[arg-type]
+"""
+"""Strict checks fail where an error is expected and none is found, as in types that are not known."""
+
+
+@pytest.mark.slow
+def test_a_strict_type_checker_knows_the_types_of_the_installed_package(
+    programs: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own_model.py").write_text(OWN_MODEL, encoding="utf-8")
+    installed = ["--python-executable", str(programs / "python")]
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", *installed, "own_model.py"]
+    done = run(command, tmp_path, {**os.environ})
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_type_checkers_are_told_of_the_interface_as_it_is() -> None:
+    told = load_stub(ROOT / "counterpoint" / "_interface.pyi")
+    for name in counterpoint.__all__:
+        assert describe(getattr(told, name)) == describe(getattr(server.models, name)), name
+
+
+def load_stub(path: Path) -> ModuleType:
+    spec = spec_from_loader(path.stem, SourceFileLoader(path.stem, str(path)))
+    assert spec is not None
+    assert spec.loader is not None
+    stub = module_from_spec(spec)
+    sys.modules[path.stem] = stub  # where dataclasses look for their module
+    spec.loader.exec_module(stub)
+    return stub
+
+
+def describe(value: Any) -> str:
+    """An alias as it is; of a class the types and defaults of what it holds and takes. Without names of modules."""
+    if not inspect.isclass(value):
+        return str(value)
+    functions = (value.__init__, getattr(value, "find_next_speaker", None))
+    hints: dict[str, Any] = {}
+    for one in (value, *filter(inspect.isfunction, functions)):
+        hints |= get_type_hints(one)
+    taken = inspect.signature(value).parameters.values()
+    defaults = [(one.name, str(one.kind), one.default) for one in taken]
+    return re.sub(r"[\w.]+\.(?=\w)", "", f"{hints} {defaults}")
+
+
 def test_the_package_exports_the_types_of_the_model_interface() -> None:
-    assert counterpoint.Reply is server.models.Reply
-    assert counterpoint.ModelError is server.models.ModelError
+    for name in counterpoint.__all__:
+        assert getattr(counterpoint, name) is getattr(server.models, name)
     with pytest.raises(AttributeError, match="no attribute 'Debate'"):
         _ = counterpoint.Debate
 
