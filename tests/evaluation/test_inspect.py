@@ -1,9 +1,10 @@
-"""The task for inspect_ai, run with its own command and read from its log; skipped where it is not installed."""
+"""The task for inspect_ai, run with its own command and read from its log."""
 
 import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 from tests.support.paths import ROOT
 
-pytest.importorskip("inspect_ai", exc_type=ImportError)
-pytestmark = [pytest.mark.requirement("N20")]
+pytestmark = [
+    pytest.mark.requirement("N20"),
+    pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect_ai: --group full"),
+]
 
 TASK = "counterpoint/inspect_tasks.py@counterpoint_questions"
 ROWS = [

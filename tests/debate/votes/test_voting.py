@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
 from random import Random
 from typing import Any
 
@@ -240,12 +242,12 @@ def test_a_stronger_consensus_is_also_every_weaker_one(votes: list[CastVote]) ->
     assert reached == sorted(reached)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("pref_voting") is None, reason="needs pref_voting: --group full")
 @pytest.mark.full
 def test_ten_thousand_profiles_have_the_winners_that_pref_voting_finds() -> None:
-    profiles: Any = pytest.importorskip("pref_voting.profiles")
-    scoring: Any = pytest.importorskip("pref_voting.scoring_methods")
-    paths: Any = pytest.importorskip("pref_voting.margin_based_methods")
-    iterative: Any = pytest.importorskip("pref_voting.iterative_methods")
+    modules = ("profiles", "scoring_methods", "margin_based_methods", "iterative_methods")
+    profiles, scoring, paths, iterative = (import_module(f"pref_voting.{name}") for name in modules)
     known: dict[VotingMethod, Any] = {
         "choice": scoring.plurality,
         "borda": scoring.borda,
