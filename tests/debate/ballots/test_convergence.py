@@ -60,6 +60,13 @@ def test_sure_blind_ballots_of_two_families_are_the_verdict_and_it_says_so() -> 
     )
 
 
+@skipping
+def test_blind_ballots_that_are_just_sure_enough_are_the_verdict() -> None:
+    assert agree(percent=90).play().debate.skipped == TalkSkipped(
+        round=1, choice=P, belief="0.9000", families=("anthropic", "openai")
+    )
+
+
 def small(_: Any) -> Reply:
     return Reply('{"beliefs": {"A": 95, "none": 5}}', build_usage("openai/gpt-5"), informative=False)
 
@@ -68,7 +75,7 @@ NOT_SKIPPED: dict[str, dict[str, Any]] = {
     "one family": {"models": ("openai/gpt-5", "openai/gpt-4")},
     "two routes to one family": {"models": ("openai/gpt-5", "openrouter/openai/gpt-4o")},
     "not sure enough": {"percent": 89},
-    "one of them is not sure": {"ballot": lambda c: build_ballot("A", percent=99 if c.seat == P else 80)},
+    "one of them is not sure": {"ballot": lambda c: build_ballot("A", percent=100 if c.seat == P else 82)},
     "another choice": {"ballot": lambda c: build_ballot("A" if c.seat == P else "B", percent=95)},
     "none of the positions": {"ballot": build_ballot(None)},
     "a ballot is missing": {"ballot": lambda c: "?" if c.seat == P else build_ballot("A", percent=95)},
@@ -166,6 +173,38 @@ def test_a_talk_ends_where_nobody_moves_and_nobody_says_anything_new() -> None:
     )
     assert talk(60, 70, 72, new_point="It costs more.").debate.talk_round_count == 4
     assert talk(60, 70, 75, 81, 87).debate.talk_round_count == 4
+
+
+def report(ballot: Any) -> tuple[Converged, ...]:
+    """What is said of two rounds of talk with these ballots after the first."""
+    options = {"ballots": "rounds", "stop": "on"}
+    at = simulate(build_setup(TWO_FAMILIES, max_rounds=3, options=options), task_script({"ballot": ballot}))
+    return at.play().debate.convergence
+
+
+@stopping
+def test_no_voter_counts_as_certain() -> None:
+    found = report(lambda c: build_ballot("A" if c.seat == P else "B", percent=100))
+    assert found == (Converged(round=2, why="unmoved", movement="0.0000", belief="0.5000", leader=P),)
+
+
+@stopping
+def test_one_voter_that_moves_is_enough_for_another_round() -> None:
+    assert report(lambda c: build_ballot("A", percent=60 + (c.seat == P) * 10 * c.round)) == ()
+
+
+@stopping
+@pytest.mark.parametrize(("cited", "ends"), [("A 1", True), ("A 2", False)])
+def test_only_a_turn_of_the_last_round_that_moved_a_voter_is_new(cited: str, ends: bool) -> None:
+    def ballot(call: Any) -> dict[str, Any]:
+        return build_ballot("A", percent=60) | {"moved_by": cited if call.round == 2 else None}
+
+    assert bool(report(ballot)) == ends
+
+
+@stopping
+def test_nothing_is_sure_where_voters_hold_none_of_the_positions() -> None:
+    assert report(build_ballot(None) | {"new_point": "It costs more."}) == ()
 
 
 @stopping

@@ -290,6 +290,8 @@ def test_a_wave_is_only_followed_by_another_when_it_is_whole() -> None:
     assert count_samples([100, None, 100], 2, 1_000) == 2
     assert count_samples([100, 100], 2, 1_000) == 6
     assert count_samples([0, 0], 2, 1_000) == 2
+    assert count_samples([10, 10], 2, 27) == 3  # the nearest number to 2.7
+    assert count_samples([10, 10], 2, 24) == 2
     assert count_samples([], 0, 1_000) == 0
 
 

@@ -9,6 +9,7 @@ from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import open_debate
+from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Balloted
 from server.debate.facts.interventions import TurnRetracted
@@ -158,6 +159,10 @@ def test_a_ballot_says_which_wave_it_is_of_and_no_other() -> None:
         at.add_events(event.model_copy(update={"wave": "final"}))
     with pytest.raises(Exception, match="not asked for"):
         at.add_events(event.model_copy(update={"new_point": "Costs."}))
+    event = at.play_to_round(3).answer(at.pending_calls()[-1])
+    assert isinstance(event, Balloted)
+    with pytest.raises(Exception, match="a turn that was never made"):
+        at.add_events(event.model_copy(update={"moved_by": Citation(seat=P, round=3)}))
 
 
 def test_what_needs_ballots_asks_for_them() -> None:

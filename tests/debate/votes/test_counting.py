@@ -1,5 +1,6 @@
 """From votes to an outcome: cases counted by hand, and what has to hold for every panel."""
 
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -129,6 +130,18 @@ def test_a_tenth_of_the_weight_against_a_side_is_not_more_than_a_tenth(
     assert (
         count_votes([*supporters, Seat("judge 4", OTHER_MODELS[3], "b", weight=against)]).outcome == outcome
     )
+
+
+def test_a_judge_decides_alone_only_with_a_record_that_proves_it() -> None:
+    judge = Seat("judge 1", "v/x", "a", weight=Fraction(2))  # P = sigmoid(2.20) = .90
+    assert count_votes([judge]).outcome == "leaning"
+    assert count_votes([replace(judge, is_proven=True)]).outcome == "decided"
+
+
+def test_a_vote_without_weight_is_none() -> None:
+    assert count_votes(
+        [Seat("judge 1", "v/x", "a", weight=Fraction(0)), Seat("judge 2", "v/y", "")]
+    ) == Count("undecided")
 
 
 def test_a_position_made_of_the_others_is_found_by_the_bands_of_a_winner() -> None:

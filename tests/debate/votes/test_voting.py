@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.beliefs import RuleKind, VotingMethod, VotingRule
-from server.debate.votes.voting import METHODS, SYNTHESIS, CastVote, apply_rule, build_count
+from server.debate.votes.voting import METHODS, SYNTHESIS, CastVote, Finding, apply_rule, build_count
 
 pytestmark = pytest.mark.requirement("D10")
 
@@ -157,6 +157,8 @@ def test_between_two_positions_every_method_goes_by_first_choices() -> None:
     for method in METHODS:
         found = apply_rule(VotingRule(kind="majority", method=method), votes, POSITIONS[:2])
         assert (found.ahead, found.share) == ("Ada", Fraction(2, 3))
+        made = [*[CastVote(SYNTHESIS)] * 2, *cast("A")]
+        assert apply_rule(VotingRule(method=method), made, POSITIONS[:2]).ahead == SYNTHESIS
 
 
 def test_a_choice_without_ranks_is_before_all_others_which_are_alike() -> None:
@@ -167,6 +169,19 @@ def test_positions_that_a_voter_holds_alike_have_half_a_point_from_each_other() 
     rule = VotingRule(method="borda")
     assert apply_rule(rule, [*cast("AA"), *rank("3 BAC")], POSITIONS).ahead == ""  # 7 points each
     assert apply_rule(rule, [*cast("A"), *rank("2 BAC")], POSITIONS).ahead == "Ben"  # 4 1/2 points to 4
+
+
+def test_in_a_run_off_positions_that_are_held_alike_share_the_vote() -> None:
+    rule = VotingRule(method="instant_runoff")
+    assert apply_rule(rule, cast("ABBCC"), POSITIONS).ahead == ""  # without Ada 2 1/2 each
+    alike = {"Ada": Fraction(2), "Ben": Fraction(1), "Cleo": Fraction(1), "Dan": Fraction(0)}
+    votes = [CastVote("Ada", Fraction(3, 4), alike), *cast("BC"), CastVote("Dan", Fraction(3, 2))]
+    assert apply_rule(rule, votes, [*POSITIONS, "Dan"]).ahead == "Dan"  # Ben and Cleo have 11/8 each
+
+
+def test_a_vote_without_weight_is_not_cast() -> None:
+    votes = [CastVote("Ada", Fraction(0)), *cast("-")]
+    assert apply_rule(VotingRule(kind="plurality"), votes, POSITIONS) == Finding()
 
 
 def test_a_position_made_of_the_others_can_be_agreed_on_and_has_no_rank() -> None:
