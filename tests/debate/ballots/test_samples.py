@@ -16,6 +16,7 @@ from server.debate.ballots.samples import (
     count_baseline_tokens,
     count_debate_tokens,
     count_samples,
+    count_usage,
     find_plurality,
     pool_samples,
 )
@@ -293,6 +294,11 @@ def test_a_wave_is_only_followed_by_another_when_it_is_whole() -> None:
     assert count_samples([10, 10], 2, 27) == 3  # the nearest number to 2.7
     assert count_samples([10, 10], 2, 24) == 2
     assert count_samples([], 0, 1_000) == 0
+
+
+def test_an_answer_costs_at_least_a_token_and_what_it_cost_where_it_was_given_first() -> None:
+    reused = Usage(model="m", input_tokens=1, output_tokens=2, reused_tokens=4)
+    assert count_usage([Usage(model="m"), reused, None]) == 8
 
 
 def test_a_sample_cannot_cite_a_turn() -> None:

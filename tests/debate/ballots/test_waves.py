@@ -116,6 +116,15 @@ def test_ballots_after_the_last_round_are_not_asked_for_twice() -> None:
     at = hold("rounds", format="settle", script=task_script({"closing": SETTLED}), max_rounds=3).play()
     assert waves(at) == [(1, "blind"), (1, "round")]
     assert [entered.phase for entered in at.debate.rounds] == ["argumentation"]
+    at = hold("rounds", format="settle", script=task_script({"closing": SETTLED}), max_rounds=3)
+    at.play(lambda debate: len(debate.private_ballots) == 4)
+    at.add_events(TurnRetracted(seat=P, turn_round=1, slot_index=0, round=1)).play()
+    assert waves(at) == [(1, "blind"), (1, "round")]
+
+
+def test_no_ballots_follow_the_turns_of_a_round_that_uses_up_the_turns() -> None:
+    at = hold("rounds", format="settle", max_rounds=3, options={"limits": {"max_turns": 4}}).play()
+    assert waves(at) == [(1, "blind"), (1, "round"), (3, "final")]
 
 
 SETTLED = {"summary": "Agreed.", "status": "SETTLED", "decision": "Buy."}

@@ -6,7 +6,14 @@ import pytest
 
 from server.debate.rules.calls import Call
 from server.debate.views.state import status_reason
-from tests.support.simulation import ProviderFailure, ScriptAnswer, build_setup, default_script, simulate
+from tests.support.simulation import (
+    ProviderFailure,
+    ScriptAnswer,
+    build_debaters,
+    build_setup,
+    default_script,
+    simulate,
+)
 
 pytestmark = pytest.mark.requirement("N10", "D3")
 
@@ -47,11 +54,35 @@ def test_where_a_budget_pauses_the_cause_is_told_all_the_same() -> None:
     assert reason.startswith("0 of 1 answered in round 3")
 
 
-def test_where_nothing_was_said_there_is_nothing_to_judge() -> None:
-    status, reason, _ = played(1, max_calls=3)
+@pytest.mark.parametrize("most", [2, 3])
+def test_where_nothing_was_said_there_is_nothing_to_judge(most: int) -> None:
+    status, reason, _ = played(1, max_calls=most)
 
     assert status == "paused"
     assert reason.startswith("0 of 1 answered in round 1")
+
+
+@pytest.mark.parametrize(("most", "ends"), [(5, "concluded"), (6, "paused")])
+def test_a_debate_waits_for_nobody_whom_there_is_no_call_left_to_ask(most: int, ends: str) -> None:
+    def script(call: Call) -> ScriptAnswer:
+        return ProviderFailure("unavailable") if call.seat == "Speaker 1" else default_script(call)
+
+    options = {"limits": {"max_calls": most}}
+    at = simulate(build_setup(max_rounds=1, debaters=build_debaters(3), options=options), script).play()
+
+    assert (at.status, len(at.debate.turns)) == (ends, 2)
+
+
+def test_a_round_that_was_planned_goes_on_with_the_calls_that_are_left() -> None:
+    replies = iter([""])
+
+    def script(call: Call) -> ScriptAnswer:
+        return next(replies, default_script(call)) if call.task == "argument" else default_script(call)
+
+    options = {"moderator": {"opens": True}, "limits": {"max_calls": 5}}
+    at = simulate(build_setup(format="verdict", max_rounds=1, options=options), script).play()
+
+    assert (at.status, len(at.debate.turns), len(at.calls_made)) == ("concluded", 1, 5)
 
 
 @pytest.mark.parametrize(("failing", "ends"), [((2,), "concluded"), ((1, 2), "paused")])

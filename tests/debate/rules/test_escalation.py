@@ -60,10 +60,11 @@ def build_held(at: DebateSimulation, **changes: Any) -> MirrorHeld:
 def test_a_mirror_that_agrees_removes_the_doubt_about_who_spoke_last() -> None:
     at = play(judge(AGAINST, AGAINST, AGAINST), mirror=True)
     alone = find_caps(at.debate, AGAINST, [])
-    at.play_mirror(judge(FOR, FOR, FOR))  # who stands there for what the opponent stands for here
+    mirror = at.play_mirror(judge(FOR, FOR, FOR))  # who stands there for what the opponent stands for here
 
     at.play()
     assert any("that place could have decided" in cap for cap in alone)
+    assert compute_spending(at.debate).calls == len(at.calls_made) + len(mirror.calls_made)
     assert at.debate.verdict
     assert (at.debate.verdict.outcome, at.debate.verdict.winner) == ("decided", AGAINST)
     assert len(at.debate.verdict.votes) == 6

@@ -17,8 +17,10 @@ from server.debate.facts.setup.limits import Limits, Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
     ElapsedTime,
+    compute_limit_remaining,
     compute_remaining,
     compute_spending,
+    estimate_next_call,
     reserved_for_verdict,
 )
 from server.debate.rules.calls import Call, pending_calls
@@ -79,6 +81,21 @@ class TestCalls:
         step = decide(at.debate)
         assert isinstance(step, Ask)
         assert (len(step.calls), step.max_in_flight) == (4, 3)
+
+    def test_what_the_moderator_decides_with_is_reserved_once(self) -> None:
+        at = simulate(build_setup(format="settle", max_rounds=3)).play_to_round(1)
+        at.add_events(LimitsChanged(limits=Limits(max_calls=5)))
+        first = decide(at.debate)
+        closing = decide(at.play(lambda debate: len(debate.turns) == 2).debate)
+        assert isinstance(first, Ask)
+        assert isinstance(closing, Ask)
+        assert (first.calls[0].task, first.max_in_flight) == ("argument", 3)  # less a turn and the decision
+        assert (closing.calls[0].task, closing.max_in_flight) == ("closing", 3)
+
+    def test_a_round_that_uses_up_the_turns_is_paid_for_as_short_as_it_is(self) -> None:
+        limits = limited(max_turns=3, max_calls=5)
+        at = simulate(build_setup(format="settle", max_rounds=3, options=limits)).play()
+        assert (len(at.debate.turns), at.status, status_reason(at.debate)) == (3, "concluded", "max_turns")
 
     def test_failures_and_bad_replies_count(self) -> None:
         def silent(call: Call) -> ScriptAnswer:
@@ -171,6 +188,19 @@ class TestTokensMoneyAndTime:
         ).play()
         assert at.status == "concluded"
         assert compute_spending(at.debate).output_tokens <= 4_000
+
+    def test_an_answer_is_taken_to_be_as_long_as_those_before_in_the_mean(self) -> None:
+        def speak(call: Call) -> Reply:
+            usage = build_usage().model_copy(update={"output_tokens": 100 if call.seat == "Ada" else 301})
+            return Reply("word", usage)
+
+        debaters = [{"name": name, "stance": name} for name in ("Ada", "Ben")]
+        at = simulate(build_setup(debaters=debaters), speak).play(lambda debate: len(debate.turns) == 2)
+        assert estimate_next_call(at.debate)[1] == 200
+
+    def test_a_call_that_costs_nothing_is_not_made_when_the_money_is_spent(self) -> None:
+        assert compute_limit_remaining("US dollars", "1", Decimal(1), 0, 0).calls == 0
+        assert compute_limit_remaining("US dollars", "1", Decimal("0.99"), 0, 0).calls > 0
 
     def test_money_is_counted_exactly(self) -> None:
         opened = open_debate(

@@ -1,5 +1,6 @@
 """Answers whose tokens no provider counted: they are taken for usual ones, never for none."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -48,3 +49,16 @@ def test_without_a_price_they_are_counted_in_tokens_alone() -> None:
     assert taken.output_tokens > 0
     assert taken.cost_usd == Decimal(0)
     assert sum_usage(at.debate.usage).cost_usd == ""
+
+
+def test_a_price_that_the_provider_tells_is_taken_as_it_is() -> None:
+    opened = open_debate(
+        build_request(max_rounds=1),
+        models=["mine"],
+        seed=1,
+        find_price=lambda name: Price(model=name, input="0.00001", output="0.00001"),
+    )
+
+    at = simulate(opened, lambda c: replace(uncounted(c), usage=Usage(model=c.model, cost_usd="0.01"))).play()
+
+    assert compute_spending(at.debate).cost_usd == len(at.calls_made) * Decimal("0.01")
