@@ -11,8 +11,8 @@ from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.events import BlockEnded, Ended, load
+from server.debate.facts.errors import IllegalEvent, InvalidRequestError
+from server.debate.facts.events import BlockEnded, Ended, PhaseEntered, load
 from server.debate.facts.setup.opened import Opened
 from server.debate.rules.calls import Call
 from server.debate.rules.decide import Record, decide
@@ -104,6 +104,17 @@ def test_a_block_is_held_until_a_vote_finds_consensus_or_to_its_limit(
     assert replay(at.events) == at.debate
     times = "1 time" if passes == 1 else f"{passes} times"
     assert f"*The phases from argumentation on were held {times}" in render_transcript(at.debate, at.log)
+
+
+@pytest.mark.parametrize(("votes", "last"), [("A", 3), ("-", 7)])
+def test_no_record_holds_a_block_once_more_when_it_is_over(votes: str, last: int) -> None:
+    at = simulate(open_block("opening", "argumentation", CONSENSUS, "verdict"), voting(votes))
+    at.play_through_round(last)
+    if votes == "A":
+        at.add_events(BlockEnded(block="argumentation", round=last, passes=1, cause="consensus"))
+    again = PhaseEntered(phase="argumentation", round=last + 1, order=at.debate.names)
+    with pytest.raises(IllegalEvent):
+        at.add_events(again)
 
 
 def test_an_earlier_vote_is_no_consensus_of_the_block() -> None:

@@ -254,6 +254,11 @@ def test_new_limits_have_shares_of_their_own() -> None:
     at.intervene("extend", limits={"max_calls": 14})
     resume(at)
     assert at.status == "concluded"
+    at = begin("budget:0.5", options={"limits": {"max_calls": 10}}, max_rounds=4)
+    at.intervene("resume")
+    at.play(lambda debate: debate.round == 4)
+    at.intervene("extend", limits={"max_calls": 11})
+    assert stop(at.play()) == ("budget:0.5", 4)
 
 
 @pytest.mark.parametrize(

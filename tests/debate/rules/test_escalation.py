@@ -12,7 +12,13 @@ from server.debate.facts.events import Event, Judged, Spoke
 from server.debate.facts.setup.limits import Limits
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
-from server.debate.rules.escalation import Mirror, build_mirror_setup, build_spent, find_escalation
+from server.debate.rules.escalation import (
+    Mirror,
+    build_mirror_setup,
+    build_spent,
+    find_added_judges,
+    find_escalation,
+)
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import replace
 from server.debate.votes.panel import compare_mirror, list_judgments
@@ -180,6 +186,27 @@ def test_a_mirror_without_room_for_as_much_again_is_not_begun(limits: dict[str, 
     assert f"{told} are spent" in step.reason
 
 
+def test_a_mirror_is_begun_with_room_for_exactly_as_much_again() -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    limits = Limits(max_calls=2 * compute_spending(at.debate).calls)
+    debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": limits}))
+    assert find_escalation(debate, NO_ELAPSED_TIME) == Mirror("request")
+
+
+@pytest.mark.parametrize(("calls_left", "added"), [(9, 2), (3, 1)])
+def test_judges_join_two_at_a_time_and_only_those_whose_readings_are_paid_for(
+    calls_left: int, added: int
+) -> None:
+    at = play(judge(FOR, FOR, AGAINST), mirror=True)
+    left = ("a/x", "b/y", "c/z")
+    judges = at.debate.setup.judges.model_copy(update={"reserve": left})
+    limits = Limits(max_calls=compute_spending(at.debate).calls + calls_left)
+    setup = at.debate.setup.model_copy(update={"judges": judges, "limits": limits})
+
+    found = find_added_judges(replace(at.debate, setup=setup), "contested", NO_ELAPSED_TIME)
+    assert found == JudgesAdded(round=at.debate.round, models=left[:added])
+
+
 def test_a_seat_of_the_caller_or_code_of_the_caller_leaves_no_mirror() -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
     with_code = at.debate.setup.model_copy(update={"prompt_functions": ("",)})
@@ -226,10 +253,11 @@ def build_impossible(at: DebateSimulation) -> list[Event]:
         build_held(at, for_synthesis=True),
         build_held(at).model_copy(update={"readings": build_held(at).readings * 2}),
         build_held(at, beliefs=(Belief(name=FOR, percent=100),)),
+        build_held(at, number=3),
     ]
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(10))
 def test_facts_of_a_mirror_that_cannot_be_are_refused(number: int) -> None:
     at = play(judge(FOR, FOR, AGAINST), mirror=True)
     at.add_events(MirrorOpened(round=at.debate.round, debate_id=MIRROR_ID, because="request"))

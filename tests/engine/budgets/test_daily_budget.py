@@ -9,6 +9,8 @@ import pytest
 
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.replies.extract import build_failure
+from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.leases import LeaseLostError
 from server.engine.recovery import Recovery
 from server.models import OnText, Reply, Request, Usage
@@ -16,7 +18,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
 from storage.contract.streams import Amount
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
-from tests.support.patience import PATIENCE
+from tests.support.simulation import build_debaters, build_setup, build_usage, simulate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
 
@@ -139,6 +141,24 @@ async def test_answers_whose_tokens_nobody_counted_are_not_free(database: str) -
         ends = [(await run_debate(manager, question=f"Ship {n}?")).status for n in range(4)]
         assert (await manager.daily_budget.find_spending())[0].cost > Decimal("0.05")
     assert ends[-1] == "paused"
+
+
+def test_a_day_has_failures_and_nothing_that_people_wrote() -> None:
+    free = {"cost_usd": "", "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
+    usages = [
+        build_usage("m"),
+        build_usage("m").model_copy(update={"cost_usd": "", "attempts": 3}),  # its tokens are counted
+        build_usage("m").model_copy(update=free),
+        build_usage("caller").model_copy(update={"author": "alice"}),
+    ]
+    at = simulate(build_setup(debaters=build_debaters(5), max_rounds=1)).play_to_round(1)
+    failed, *answered = at.pending_calls()
+    at.add_events(build_failure(failed, "timeout", "no answer", attempts=2))
+    at.script = lambda call: Reply("I agree.", usages[answered.index(call)])
+    at.add_events(*[at.answer(call) for call in answered])
+
+    days = add_spending({}, at.log, at.debate)
+    assert days == {"2026-12-01": DaySum(requests=2 + 1 + 3 + 1, cost=Decimal("0.001"), uncounted=1)}
 
 
 @pytest.mark.requirement("D7")
