@@ -165,7 +165,7 @@ ModelError("no such cause", "")  # type: ignore[arg-type]
 """Strict checks fail where an error is expected and none is found, as in types that are not known."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_strict_type_checker_knows_the_types_of_the_installed_package(
     programs: Path, tmp_path: Path
 ) -> None:

@@ -257,7 +257,7 @@ def test_a_stronger_consensus_is_also_every_weaker_one(votes: list[CastVote]) ->
     assert reached == sorted(reached)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(find_spec("pref_voting") is None, reason="needs pref_voting: --group full")
 @pytest.mark.full
 def test_ten_thousand_profiles_have_the_winners_that_pref_voting_finds() -> None:

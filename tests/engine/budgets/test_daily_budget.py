@@ -18,6 +18,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.settings import ModelPrice
 from storage.contract.streams import Amount
 from tests.support.engines import open_engine, run_debate, run_round, start_debate
+from tests.support.patience import PATIENCE
 from tests.support.simulation import build_debaters, build_setup, build_usage, simulate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10")]
