@@ -147,7 +147,7 @@ def test_no_secret_stands_in_them() -> None:
 
 def run(*command: str, **variables: str) -> None:
     if shutil.which(command[0], path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        pytest.skip(f"{command[0]} is not installed")
+        pytest.skip(f"needs a program: {command[0]}")
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", **variables}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

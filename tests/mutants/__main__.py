@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.mutants.choosing import choose_tests
-from tests.mutants.control import Control, ControlError, find_control, read_measured_folders, select_suite
+from tests.mutants.control import Control, ControlError, find_control, read_mutated_folders, select_suite
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.judging import Job, Verdict, judge_all
 from tests.mutants.runs import LIBRARIES, PATIENCE, import_libraries
@@ -59,7 +59,7 @@ def main(
 
 def make_random_mutants(project: Path, options: argparse.Namespace, seed: int, patience: float) -> int:
     """Returns how many were killed."""
-    sites = find_sites(project, read_measured_folders(project))
+    sites = find_sites(project, read_mutated_folders(project))
     mutants = choose_mutants(project, sites, options.number, seed)
     say(f"{len(mutants)} mutants of {len(sites)} places")
     control = find_control(project, fast=options.fast, log=Path(tempfile.gettempdir(), "mutants-control.log"))

@@ -44,13 +44,12 @@ class ControlError(Exception):
 
 def select_suite(*, fast: bool) -> list[str]:
     """Pytest's arguments for the fast suite, or for all tests."""
-    return ["-m", "not slow"] if fast else []
+    return ["-m", "not full" if fast else "full", "--cpu-limit=0"]
 
 
-def read_measured_folders(project: Path) -> list[str]:
-    """Those whose coverage is measured: they are what is mutated."""
+def read_mutated_folders(project: Path) -> list[str]:
     settings = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
-    return list(settings["tool"]["coverage"]["run"]["source"])
+    return list(settings["tool"]["mutants"]["folders"])
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def run_control(project: Path, scratch: Path, *, fast: bool, log: Path) -> None:
     tree = copy_tree(project, scratch.resolve() / "tree")
     shutil.copy(PLUGIN, scratch)
     configuration = scratch / "coveragerc"
-    sources = ",".join(str(tree / folder) for folder in read_measured_folders(project))
+    sources = ",".join(str(tree / folder) for folder in read_mutated_folders(project))
     configuration.write_text(CONFIGURATION.format(data=data / "coverage", sources=sources), encoding="utf-8")
     environ = {
         **os.environ,

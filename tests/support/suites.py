@@ -6,6 +6,7 @@ full suite if it is marked so, or lies in one of `FULL_FOLDERS`; a test that bel
 
 import gc
 import os
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -40,13 +41,15 @@ UNLIMITED = "smoke"
 
 FAST, EVERYTHING = "not full", "full or not full"
 
-CPU_LIMIT = 0.3
-"""Seconds of CPU that a test of the fast suite may cost on an idle machine, with its own fixtures."""
-
 IDLE_LOOP = 0.007
 """Seconds of CPU that `measure_cpu_slowness` spends on an idle machine."""
 
 FEW_EXAMPLES, MANY_EXAMPLES = 25, 150
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    about = "seconds of CPU that a test of the fast suite may cost on an idle machine; 0: as much as it likes"
+    parser.addoption("--cpu-limit", type=float, default=0.3, metavar="SECONDS", help=about)
 
 
 # -- what is collected ---------------------------------------------------------------------------------------
@@ -145,7 +148,8 @@ def pytest_runtest_makereport(
     report = yield
     if call.when == "teardown" and report.passed and is_limited(item):
         cost = measure_cpu() - item.stash[STARTED_AT] - _shared_cost
-        if cost > CPU_LIMIT and cost > (limit := CPU_LIMIT * measure_cpu_slowness()):
+        idle_limit = item.config.option.cpu_limit
+        if cost > idle_limit and cost > (limit := idle_limit * measure_cpu_slowness()):
             report.outcome = "failed"
             report.longrepr = (
                 f"{item.nodeid} costs {cost:.2f} s of CPU, and a test of the fast suite may cost {limit:.2f} s here: "
@@ -155,4 +159,36 @@ def pytest_runtest_makereport(
 
 
 def is_limited(item: pytest.Item) -> bool:
-    return item.get_closest_marker("full") is None and TESTS / UNLIMITED not in item.path.parents
+    is_distorted = sys.gettrace() is not None  # by coverage, or a debugger
+    is_cheap = item.get_closest_marker("full") is None and TESTS / UNLIMITED not in item.path.parents
+    return bool(item.config.option.cpu_limit) and is_cheap and not is_distorted
+
+
+# -- what is skipped in CI -----------------------------------------------------------------------------------
+
+SKIPS_IN_CI = {
+    "nothing can be mounted here": "machines of CI may have no right to mount a file system",
+}
+"""Why a test may be skipped in CI: the beginning of pytest's reason, and why it cannot be helped."""
+
+_unexpected_skips: dict[str, str] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if not reason.startswith(tuple(SKIPS_IN_CI)):
+            _unexpected_skips[report.nodeid] = reason
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("CI") and _unexpected_skips and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if os.environ.get("CI") and _unexpected_skips:
+        terminalreporter.section("Skipped in CI, which is a failure")
+        for name, reason in _unexpected_skips.items():
+            terminalreporter.line(f"{name}: {reason}")
