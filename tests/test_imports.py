@@ -1,4 +1,4 @@
-"""Imports point down only: what each package may import, what the core may use, and how large files may become.
+"""Imports point down only: what each package may import, and what the core may use.
 
 `python -m tests.support.import_graph` prints the graph.
 """
@@ -6,7 +6,6 @@
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ from tests.support.import_graph import (
 )
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.requirement("M7")
+pytestmark = [pytest.mark.requirement("M7"), pytest.mark.full]  # they parse all of our code
 
 MOST_ENTRIES = 12
 MORE_ENTRIES = {
@@ -47,22 +46,19 @@ def libraries(modules: set[str]) -> set[str]:
     return {name.split(".")[0] for name in modules} - sys.stdlib_module_names - {*TOP_LEVEL_PACKAGES}
 
 
-@pytest.mark.full
 def test_every_room_is_in_the_table_and_every_entry_is_a_room() -> None:
     assert sorted(ROOMS) == sorted(package_dependencies())
     assert set(LIBRARIES) <= set(ROOMS)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("one", ROOMS)
-def test_a_room_imports_what_its_row_says_and_nothing_else(one: str) -> None:
-    assert sorted(package_dependencies()[one]) == sorted(ROOMS[one].split())
+def test_a_room_imports_what_its_row_says_and_nothing_else() -> None:
+    found = {one: sorted(others) for one, others in package_dependencies().items()}
+    assert found == {one: sorted(row.split()) for one, row in ROOMS.items()}
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("one", ROOMS)
-def test_a_room_uses_the_libraries_of_its_row_and_no_others(one: str) -> None:
-    assert sorted(libraries(imports_by_package()[one])) == sorted(LIBRARIES.get(one, "").split())
+def test_a_room_uses_the_libraries_of_its_row_and_no_others() -> None:
+    found = {one: sorted(libraries(modules)) for one, modules in imports_by_package().items()}
+    assert found == {one: sorted(LIBRARIES.get(one, "").split()) for one in ROOMS}
 
 
 def test_the_table_has_every_room_below_those_that_import_it() -> None:
@@ -71,7 +67,6 @@ def test_the_table_has_every_room_below_those_that_import_it() -> None:
         assert [other for other in allowed.split() if order.index(other) >= order.index(one)] == []
 
 
-@pytest.mark.full
 def test_the_report_names_no_circle_and_every_folder() -> None:
     assert sum(map(len, compute_layers())) == len(ROOMS)
     lines = render_report().splitlines()
@@ -104,45 +99,24 @@ def test_only_the_composition_root_and_upkeep_know_the_databases() -> None:
     assert knowing == ["upkeep", "startup"]
 
 
-@pytest.mark.parametrize("path", CORE, ids=str)
-def test_the_core_is_pure(path: Path) -> None:
-    tops = {name.split(".")[0] for name in find_imports(path)}
-    assert tops <= {*PURE.split(), "jsonschema_rs", "pydantic", "server"}
-    for node in ast.walk(parse_module(path)):
-        assert not isinstance(
-            node, ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Global
-        )
-        assert not (isinstance(node, ast.Call) and getattr(node.func, "id", "") in IMPURE_CALLS), node.lineno
+def test_the_core_waits_for_nothing_and_calls_nothing_that_knows_more_than_its_arguments() -> None:
+    waiting = ast.Await | ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Global
+    assert [
+        f"{path}:{node.lineno}"
+        for path in CORE
+        for node in ast.walk(parse_module(path))
+        if isinstance(node, waiting)
+        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") in IMPURE_CALLS)
+    ] == []
 
 
-def test_what_the_core_may_use_it_does_use() -> None:
+def test_the_core_uses_of_the_standard_library_what_is_pure() -> None:
     tops = {name.split(".")[0] for path in CORE for name in find_imports(path)}
     assert sorted(tops - {"jsonschema_rs", "pydantic", "server"}) == PURE.split()
 
 
 def test_no_file_is_called_utils() -> None:
     assert not [path for path in FILES if path.stem in ("utils", "util", "helpers", "common", "misc")]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_a_file_is_under_400_lines_and_a_function_under_50(path: Path) -> None:
-    assert len((ROOT / path).read_text(encoding="utf-8").splitlines()) <= 400
-    long = [
-        f"{node.name}: {lines}"
-        for node in ast.walk(parse_module(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := (node.end_lineno or 0) - node.lineno + 1) >= 50
-    ]
-    assert not long
-
-
-@pytest.mark.full
-def test_a_file_beside_the_product_is_under_400_lines_too() -> None:
-    folders = (ROOT / name for name in ("benchmarks", "docs", "examples", "packaging", "tests"))
-    paths = [path for folder in folders for path in folder.rglob("*.py")]
-    ours = [path for path in paths if {"environments", "node_modules"}.isdisjoint(path.parts)]
-    assert [path for path in ours if len(path.read_text(encoding="utf-8").splitlines()) > 400] == []
 
 
 def loaded(program: str) -> str:
@@ -152,13 +126,11 @@ def loaded(program: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.full
 def test_commands_of_the_terminal_do_not_wait_for_mcp() -> None:
     commands = "server.cli.main, server.cli.session, server.compose"
     assert loaded(f"import sys, {commands}; print('mcp' in sys.modules)") == "False"
 
 
-@pytest.mark.full
 def test_the_server_starts_without_what_takes_long_to_import() -> None:
     slow = [
         "jsonschema",
@@ -181,9 +153,11 @@ FOR_CALLERS = ("server/tools", "server/web", "server/engine/queries.py", "server
 
 
 @pytest.mark.requirement("N14")
-@pytest.mark.parametrize("path", [path for path in FILES if str(path).startswith(FOR_CALLERS)], ids=str)
-def test_what_works_for_callers_reads_the_journal_through_the_store_that_asks_whose_a_debate_is(
-    path: Path,
-) -> None:
-    reached = [node for node in ast.walk(parse_module(path)) if getattr(node, "attr", "") == "journal"]
-    assert not reached
+def test_what_works_for_callers_reads_the_journal_through_the_store_that_asks_whose_a_debate_is() -> None:
+    assert [
+        f"{path}:{node.lineno}"
+        for path in FILES
+        if str(path).startswith(FOR_CALLERS)
+        for node in ast.walk(parse_module(path))
+        if isinstance(node, ast.Attribute) and node.attr == "journal"
+    ] == []

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import settings, strategies
 
 TESTS = Path(__file__).parents[1]
 
@@ -92,6 +92,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
+    strategies.characters(
+        categories=["Lu"]
+    ).validate()  # makes hypothesis' table of characters, which takes a second
     gc.freeze()  # else each collection of garbage looks through ten thousand tests, at the expense of one of them
 
 

@@ -29,15 +29,15 @@ from tests.support.biased_judges import (
     list_cautions,
     throw_dice,
 )
+from tests.support.pairwise import parametrize_pairwise
 from tests.support.simulation import DebateSimulation
 
 pytestmark = pytest.mark.requirement("C8", "N2")
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("panel", PANELS.values(), ids=PANELS)
-@pytest.mark.parametrize("count", [2, 3, 4])
-@pytest.mark.parametrize("bias", BIASED)
+@parametrize_pairwise(
+    panel=PANELS, count={"two": 2, "three": 3, "four": 4}, bias={bias: bias for bias in BIASED}
+)
 def test_judges_who_go_by_place_or_label_find_for_nobody(bias: str, count: int, panel: Sequence[str]) -> None:
     assert_nobody_won(hold(judge=BIASED[bias], seed=seed, sides=range(count), panel=panel) for seed in SEEDS)
 
@@ -198,10 +198,11 @@ MIXED = {
 }
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("format_name", ["oxford", "second_opinion"])
-@pytest.mark.parametrize("panel", MIXED.values(), ids=MIXED)
-@pytest.mark.parametrize("bias", ["the first listed", "the last listed", "the middle"])
+@parametrize_pairwise(
+    format_name={name: name for name in ("oxford", "second_opinion")},
+    panel=MIXED,
+    bias={bias: bias for bias in ("the first listed", "the last listed", "the middle")},
+)
 def test_an_electorate_that_goes_by_the_list_wins_nothing_for_anybody(
     bias: str, panel: Sequence[str], format_name: str
 ) -> None:
