@@ -4,6 +4,7 @@
 """
 
 import argparse
+import os
 import secrets
 import sys
 import tempfile
@@ -44,6 +45,8 @@ def main(
     patience: float = PATIENCE,
 ) -> int:
     options = parse_arguments(arguments)
+    for name in [name for name in os.environ if name.startswith(("PYTEST_", "COVERAGE_"))]:
+        del os.environ[name]  # of a run that this program is started in
     import_libraries(libraries)
     if options.safety:
         return break_safety_lines(project, options.workers)
@@ -68,17 +71,11 @@ def make_random_mutants(project: Path, options: argparse.Namespace, seed: int, p
     files = sorted({site.file for site in sites})
     suite = select_suite(fast=options.fast)
     reasons = [EQUIVALENT.get((mutant.file, mutant.old, mutant.new)) for mutant in mutants]
-    jobs = [
-        Job(
-            str(mutant),
-            mutant.change,
-            choose_tests(project, control, mutant.site, files),
-            suite,
-            patience=patience,
-        )
-        for mutant, reason in zip(mutants, reasons, strict=True)
-        if reason is None
-    ]
+    jobs = []
+    for mutant, reason in zip(mutants, reasons, strict=True):
+        if reason is None:
+            tests = choose_tests(project, control, mutant.site, files)
+            jobs.append(Job(str(mutant), mutant.change, tests.seconds, suite, tests.found, patience=patience))
     verdicts = judge_all(project, jobs, options.workers)
     killed = 0
     for number, (mutant, reason) in enumerate(zip(mutants, reasons, strict=True), 1):
@@ -103,7 +100,7 @@ def say_control(control: Control) -> None:
 def say_verdict(verdict: Verdict) -> None:
     say(f"    {verdict}")
     for test in verdict.unreliable:
-        say(f"    not counted, since it does not pass without the change: {test}")
+        say(f"    not counted, since its failures do not depend on the change: {test}")
 
 
 def break_safety_lines(project: Path, workers: int) -> int:

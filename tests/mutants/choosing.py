@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.control import Control
@@ -11,11 +12,18 @@ MOST_SECONDS = 600.0
 """Of tests for one mutant: a line that all tests execute would otherwise take as long as all of them."""
 
 
-def choose_tests(project: Path, control: Control, site: Site, files: list[str]) -> dict[str, float]:
-    """Those that execute the line, then those beside them, which may share what was set up once for them all."""
+@dataclass(frozen=True)
+class Choice:
+    """Tests with their seconds in the control run, in the order in which to run them, of `found` altogether."""
+
+    seconds: dict[str, float]
+    found: int
+
+
+def choose_tests(project: Path, control: Control, site: Site, files: list[str]) -> Choice:
+    """The tests of the line itself come first, then those that may notice it some other way."""
     first = find_tests(project, control, site, files)
-    test_files = {test.split("::")[0] for test in first}
-    others = {test for test in control.seconds if test.split("::")[0] in test_files} - first
+    others = find_other_tests(control, site, first) - first
     room = next(part for part in Path(site.file).parts if part != "server")
 
     def rank(test: str) -> tuple[bool, bool, int, str]:
@@ -23,27 +31,45 @@ def choose_tests(project: Path, control: Control, site: Site, files: list[str]) 
         return test in others, not test.startswith(f"tests/{room}/"), size, test
 
     chosen: dict[str, float] = {}
+    total = 0.0
     for test in sorted(first | others, key=rank):
-        if sum(chosen.values()) > MOST_SECONDS:
-            break
         chosen[test] = control.seconds[test]
-    return chosen
+        total += chosen[test]
+        if total > MOST_SECONDS:
+            break
+    return Choice(chosen, len(first | others))
 
 
 def find_tests(project: Path, control: Control, site: Site, files: list[str]) -> set[str]:
-    """Those of its line, or of the statement around it; on import, of lines that name what it belongs to."""
-    by_line = control.find_tests_by_line(site.file)
+    """Those of the line, or of the statement around it; on import, of lines that name what it belongs to."""
+    by_line = control.find_lines(site.file).tests
     for lines in site.lines:
         if tests := {test for line in lines for test in by_line.get(line, ())}:
             return tests
-    if not site.names:
-        return set()
-    named = re.compile(rf"\b({'|'.join(site.names)})\b")
-    tests = set()
-    for file in files:
-        texts = (project / file).read_text(encoding="utf-8").splitlines()
-        lines_with_name = [number for number, text in enumerate(texts, 1) if named.search(text)]
-        if lines_with_name:
-            found = control.find_tests_by_line(file)
-            tests |= {test for number in lines_with_name for test in found.get(number, ())}
-    return tests or {test for found in by_line.values() for test in found}
+    return find_tests_of_names(project, control, site.names, files) if site.names else set()
+
+
+def find_tests_of_names(
+    project: Path, control: Control, names: tuple[str, ...], files: list[str]
+) -> set[str]:
+    named = re.compile(rf"\b({'|'.join(names)})\b")
+    return {
+        test
+        for file in files
+        for number, text in enumerate((project / file).read_text(encoding="utf-8").splitlines(), 1)
+        if named.search(text)
+        for test in control.find_lines(file).tests.get(number, ())
+    }
+
+
+def find_other_tests(control: Control, site: Site, first: set[str]) -> set[str]:
+    """Those beside the first ones, which may share what was set up once for all, and those of programs.
+
+    What is executed on import, all tests execute.
+    """
+    lines = control.find_lines(site.file)
+    if not any(lines.tests.get(line) for place in site.lines for line in place):
+        return set(control.seconds)
+    test_files = {test.split("::")[0] for test in first}
+    tests = {test for test in control.seconds if test.split("::")[0] in test_files}
+    return tests | {test for line in site.lines[0] for test in lines.programs.get(line, ())}

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +37,10 @@ context = ${{PYTEST_CURRENT_TEST-}}
 """Programs that tests start take the test from the variable that pytest sets; the plugin sets it for the rest."""
 
 
+STAGE = re.compile(r" \((setup|call|teardown)\)$")
+"""What pytest puts behind a test in its variable: so the contexts of programs are told from those of tests."""
+
+
 class ControlError(Exception):
     """The tests do not run without a mutation."""
 
@@ -53,13 +56,25 @@ def read_mutated_folders(project: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
+class ExecutedLines:
+    """Of a file: the tests that execute each line, in their own process or in programs that they start."""
+
+    tests: dict[int, set[str]]
+    programs: dict[int, set[str]]
+
+    def find_tests(self) -> set[str]:
+        """Those that execute any line of the file, beyond its import."""
+        return {test for found in self.tests.values() for test in found}
+
+
+@dataclass(frozen=True)
 class Control:
     """What the control run found: the outcome and the seconds of each test, and the lines that it executes."""
 
     folder: Path
     tree: str  # where the copy was that it ran in
     outcomes: dict[str, tuple[str, float]]
-    contexts: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # of files, as far as read
+    known_lines: dict[str, ExecutedLines] = field(default_factory=dict)  # of files, as far as read
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -70,21 +85,19 @@ class Control:
     def left_out(self) -> dict[str, str]:
         return {test: outcome for test, (outcome, _) in self.outcomes.items() if outcome != "passed"}
 
-    def find_tests_by_line(self, file: str) -> dict[int, set[str]]:
-        """The tests that passed and execute each line of a file; a line that is executed on import may have none."""
-        if file not in self.contexts:
+    def find_lines(self, file: str) -> ExecutedLines:
+        """Of the tests that passed. An import belongs to no test, but to each that starts a program."""
+        if file not in self.known_lines:
             data = CoverageData(str(self.folder / "coverage"))
             data.read()
-            by_line: dict[int, set[str]] = defaultdict(set)
+            lines = ExecutedLines({}, {})
             for line, contexts in data.contexts_by_lineno(f"{self.tree}/{file}").items():
-                by_line[line] = {find_test(context) for context in contexts} & self.seconds.keys()
-            self.contexts[file] = by_line
-        return self.contexts[file]
-
-
-def find_test(context: str) -> str:
-    """Without the stage that pytest puts behind a test in its variable."""
-    return re.sub(r" \((setup|call|teardown)\)$", "", context)
+                by_stage = {context: STAGE.sub("", context) for context in contexts}
+                programs = {test for context, test in by_stage.items() if test != context}
+                lines.tests[line] = set(contexts) & self.seconds.keys()
+                lines.programs[line] = programs & self.seconds.keys()
+            self.known_lines[file] = lines
+        return self.known_lines[file]
 
 
 def hash_project(project: Path) -> str:

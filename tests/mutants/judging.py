@@ -1,4 +1,4 @@
-"""What becomes of a mutant. It is killed by a test that fails with its change, and passes without it."""
+"""What becomes of a mutant. It is killed by a test that fails with its change, twice, and passes without it."""
 
 import os
 import shutil
@@ -26,6 +26,7 @@ CONTROL_SECONDS = 10.0
 class Job:
     """A change to judge. `seconds`: of each test in the control run, in the order in which to run them.
 
+    There may be more of them than are to run: `found` is the number of all.
     Without a control run there are files or tests in their place, for which it has to be made first.
     """
 
@@ -33,22 +34,26 @@ class Job:
     change: Change
     seconds: Mapping[str, float]
     suite: list[str]
+    found: int = 0
     has_control: bool = True
     patience: float = PATIENCE
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`killer`: a test and how it ended. `unreliable`: tests that fail without the change, too, at times."""
+    """`killer`: a test and how it ended. `tests`: how many of them there were.
+
+    `unreliable`: those that fail without the change, too, or with it only at times.
+    """
 
     name: str
     killer: tuple[str, str] | None = None
-    test_count: int = 0
+    tests: str = ""
     unreliable: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         if self.killer is None:
-            return f"SURVIVED {self.test_count} tests"
+            return f"SURVIVED {self.tests}"
         test, outcome = self.killer
         return f"killed by {test}" if outcome == "failed" else f"killed by {outcome}, in {test}"
 
@@ -61,22 +66,23 @@ def judge(tree: Path, job: Job) -> Verdict:
         )
         seconds = {test: one for test, (outcome, one) in run.outcomes.items() if outcome == "passed"}
         unreliable = [test for test in run.outcomes if test not in seconds]
+    tests = f"{len(seconds)} tests" if len(seconds) >= job.found else f"{len(seconds)} of {job.found} tests"
     for batch in split(seconds):
         killer, found = find_killer(tree, batch, job)
         unreliable += found
         if killer:
-            return Verdict(job.name, killer, len(seconds), unreliable)
-    return Verdict(job.name, None, len(seconds), unreliable)
+            return Verdict(job.name, killer, tests, unreliable)
+    return Verdict(job.name, None, tests, unreliable)
 
 
 def find_killer(tree: Path, batch: dict[str, float], job: Job) -> tuple[tuple[str, str] | None, list[str]]:
-    """The first test that fails with the change and passes without it, and those that fail without it, too."""
+    """The first test whose failure is confirmed, and those before it whose failure is not."""
     unreliable: list[str] = []
     while batch:
         run = run_with_limits(tree, batch, job, job.change)
         if run.killer is None:
             break
-        if passes_without_change(tree, run.killer, batch, job):
+        if is_confirmed(tree, run.killer, batch, job):
             return (run.killer, run.outcomes[run.killer][0]), unreliable
         unreliable.append(run.killer)
         done = run.outcomes.keys() & batch.keys()
@@ -89,10 +95,16 @@ def run_with_limits(tree: Path, seconds: Mapping[str, float], job: Job, change: 
     return run_tests(tree, limits, change, job.suite)
 
 
-def passes_without_change(tree: Path, killer: str, seconds: Mapping[str, float], job: Job) -> bool:
-    """Of a file that cannot be collected, or where pytest does not start, the first test stands for all."""
+def is_confirmed(tree: Path, killer: str, seconds: Mapping[str, float], job: Job) -> bool:
+    """Whether the test fails again by itself, and passes without the change.
+
+    Of a file that cannot be collected, or where pytest does not start, the first test stands for all.
+    """
     tests = [test for test in seconds if test == killer or test.startswith(f"{killer}::")] or [*seconds]
-    run = run_with_limits(tree, {tests[0]: seconds[tests[0]]}, job, None)
+    one = {tests[0]: seconds[tests[0]]}
+    if run_with_limits(tree, one, job, job.change).killer is None:
+        return False
+    run = run_with_limits(tree, one, job, None)
     return run.killer is None and any(outcome == "passed" for outcome, _ in run.outcomes.values())
 
 

@@ -102,6 +102,7 @@ def swap_and_with_or(node: ast.AST, source: Source) -> Iterator[list[Replacement
     for left, right in zip(node.values, node.values[1:], strict=False):
         (gap,) = source.replace_between(left, right, rf"\b{old}\b", new)
         parts += [gap.text, source.read(*source.find_span(right))]
+    parts.append(source.read(source.find_span(node.values[-1])[1], end))  # a parenthesis
     yield [Replacement(start, end, "".join(parts))]
 
 

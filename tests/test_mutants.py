@@ -1,0 +1,232 @@
+"""The program that breaks random lines: what it changes, and what it counts as killed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.__main__ import ROOT
+from tests.mutants.equivalent import EQUIVALENT
+from tests.mutants.operators import Source
+from tests.mutants.safety_lines import SAFETY_LINES, SafetyLine
+from tests.mutants.sites import choose_mutants, find_file_sites, find_sites, is_other_program, join_lines
+
+pytestmark = pytest.mark.requirement("M7")
+
+UNCHANGED = '''
+"""Text: 1 < 2."""
+import logging
+from typing import TYPE_CHECKING, Literal
+if TYPE_CHECKING:
+    LIMIT = 1
+__all__ = ["a"]
+logger = logging.getLogger(__name__)
+Kind = Literal["a", "b"]
+@dataclass(frozen=True)
+class Row:
+    """Text."""
+    name: Annotated[str, 3]
+    def show(self, other: "Row | None") -> Literal["a"]:
+        logger.info("%d", 1 + 1)
+        assert self.name != "a"
+        raise NotImplementedError
+if __name__ == "__main__":
+    run(1)
+'''
+
+CHANGES = [
+    ("a < b", {"a <= b"}),
+    ("a == b", {"a != b"}),
+    ("x = (a)  # is it in?\nx = ((a) not in (b))", {"x = ((a) in (b))"}),
+    ("a is not b", {"a is b"}),
+    ("x = a and (b or c)", {"x = a or (b or c)", "x = a and (b and c)"}),
+    ("x = not (a)", {"x = (a)"}),
+    ("x = 'é' + a; y = b - c", {"x = 'é' + a; y = b + c"}),
+    ("x = 5", {"x = 6", "x = 0"}),
+    ("x = True", {"x = False"}),
+    ("x = min(a, b)", {"x = max(a, b)"}),
+    ("x = a[b:]", {"x = a[:]"}),
+    ("x = a['k']", {"x = a['k?']"}),
+    ("x = a.get('k')", {"x = a.get('k?')"}),
+    ("x += a", {"pass", "x -= a"}),
+    ("x = a if b else c", {"x = a if True else c", "x = a if False else c"}),
+    ("x = [a for a in b if a]", {"x = [a for a in b if True]", "x = [a for a in b if False]"}),
+    ("if a: b = c", {"if True: b = c", "if False: b = c"}),
+    ("while a: b = c", {"while False: b = c"}),
+    ("def f(): return a", {"def f(): return None"}),
+    ("def f(): return []", set()),
+    ("f(a)", {"pass"}),
+    ("raise Problem(1)", {"pass"}),
+]
+"""Each statement, and all that it can become; a statement of an expression alone can be left out, too."""
+
+SAMPLE = {
+    "pyproject.toml": """
+        [tool.coverage.run]
+        source = ["app"]
+        [tool.pytest.ini_options]
+        addopts = "--import-mode=importlib"
+        markers = ["slow"]
+    """,
+    "app/tested.py": """
+        def is_full(count):
+            return count >= 10
+    """,
+    "tests/test_tested.py": """
+        from app.tested import is_full
+
+        def test_ten_are_full():
+            assert is_full(10) is True
+            assert is_full(9) is False
+    """,
+    "app/untested.py": """
+        def find_limit():
+            return 7
+    """,
+    "tests/test_untested.py": """
+        from app.untested import find_limit
+
+        def test_nothing():
+            find_limit()
+    """,
+    "app/endless.py": """
+        def count_down(count):
+            while count:
+                count -= 1
+    """,
+    "tests/test_endless.py": """
+        from app.endless import count_down
+
+        def test_it_ends():
+            assert count_down(3) is None
+    """,
+    "app/unlucky.py": """
+        def find_name():
+            return "name"
+    """,
+    "tests/test_unlucky.py": """
+        import pathlib
+        import pytest
+        from app.unlucky import find_name
+
+        @pytest.mark.parametrize("fails", [lambda run: run > 1, lambda run: run % 2 == 0], ids=["later", "at_times"])
+        def test_it_passes_first(fails, request):
+            find_name()
+            runs = pathlib.Path("FOLDER", request.node.callspec.id)
+            runs.write_text((runs.read_text() if runs.exists() else "") + "x")
+            assert not fails(len(runs.read_text()))
+    """,
+}
+"""Files of a small project."""
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from tests.mutants.__main__ import main
+PLUGINS = ("anyio.pytest_plugin", "hypothesis", "pytest_asyncio.plugin", "xdist.plugin")
+arguments = ["--number=50", "--seed=1", "--fast", "--workers=1", *sys.argv[2:]]
+sys.exit(main(arguments, project=Path(sys.argv[1]), libraries=PLUGINS, patience=1.0))
+"""
+
+
+def list_changes(text: str) -> set[str]:
+    source = Source(text.encode())
+    found = [one for site in find_file_sites("a.py", source.text) for one in site.replacements]
+    return {source.apply(one).decode() for one in found if is_other_program(source.apply(one), source.text)}
+
+
+@pytest.mark.parametrize(("statement", "expected"), CHANGES)
+def test_a_statement_becomes_what_its_operators_make_of_it(statement: str, expected: set[str]) -> None:
+    *before, last = statement.split("\n")
+    found = {text.split("\n")[-1] for text in list_changes(statement)}
+    assert found - ({"pass"} if re.fullmatch(r"a (<|==|is not) b", last) else set()) == expected
+    assert all(text.split("\n")[:-1] == before for text in list_changes(statement))
+
+
+def test_a_change_of_a_part_leaves_the_other_lines_as_they_are() -> None:
+    text = "x = (\n    'é',  # one\n    a if b  # two\n    else c,\n)\n"
+    assert list_changes(text) == {text.replace("if b", "if True"), text.replace("if b", "if False")}
+
+
+def test_texts_types_logs_and_options_are_left_as_they_are() -> None:
+    assert list_changes(UNCHANGED) == set()
+
+
+def test_a_seed_chooses_the_same_mutants_again_and_each_compiles_and_differs() -> None:
+    sites = find_sites(ROOT, ["storage/contract"])
+    mutants = choose_mutants(ROOT, sites, 4, 7)
+    assert mutants == choose_mutants(ROOT, sites, 4, 7) != choose_mutants(ROOT, sites, 4, 8)
+    assert len({mutant.change.text for mutant in mutants}) == 4
+    for mutant in mutants:
+        compile(mutant.change.text, mutant.file, "exec")
+        assert mutant.old != mutant.new
+        assert mutant.change.text != (ROOT / mutant.file).read_bytes()
+
+
+def test_every_safety_line_is_in_its_file_once() -> None:
+    assert [name for name, line in SAFETY_LINES.items() if line.make_change(ROOT) is None] == []
+
+
+@pytest.mark.parametrize("text", ["", "a\na\n"])
+def test_a_safety_line_that_is_gone_or_not_alone_is_not_changed(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(text)
+    assert SafetyLine("a.py", "a", "b", "tests").make_change(tmp_path) is None
+
+
+def test_every_equivalent_mutant_is_of_a_line_that_is_there() -> None:
+    gone = [(file, old) for file, old, _ in EQUIVALENT if old not in join_lines((ROOT / file).read_bytes())]
+    assert gone == []
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    for name, text in SAMPLE.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(re.sub(r"^ {8}", "", text, flags=re.MULTILINE).replace("FOLDER", str(folder)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(sample: Path) -> str:
+    """What is printed of all mutants of the sample, with an exit code that asks for too much."""
+    command = [sys.executable, "-c", PROGRAM, str(sample), "--at-least=99"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    return done.stdout
+
+
+def find_ends(report: str, file: str) -> list[str]:
+    """What became of the mutants of a file."""
+    return re.findall(rf"^\[\d+/\d+\] {re.escape(file)}:.*\n    (.*)$", report, re.MULTILINE)
+
+
+@pytest.mark.slow
+class TestSample:
+    def test_a_mutant_is_killed_by_the_test_of_its_line(self, report: str) -> None:
+        assert set(find_ends(report, "app/tested.py")) == {
+            "killed by tests/test_tested.py::test_ten_are_full"
+        }
+
+    def test_a_mutant_that_no_test_notices_survives(self, report: str) -> None:
+        assert set(find_ends(report, "app/untested.py")) == {"SURVIVED 1 tests"}
+
+    def test_a_mutant_that_does_not_end_is_killed_by_time(self, report: str) -> None:
+        assert "killed by time, in tests/test_endless.py::test_it_ends" in find_ends(report, "app/endless.py")
+
+    def test_a_failure_that_has_nothing_to_do_with_the_change_is_not_counted(self, report: str) -> None:
+        assert set(find_ends(report, "app/unlucky.py")) == {"SURVIVED 2 tests"}
+        for case in ("later", "at_times"):
+            assert re.search(rf"not counted.*: tests/test_unlucky.py::test_it_passes_first\[{case}\]", report)
+
+    def test_the_last_lines_count_what_became_of_them(self, report: str) -> None:
+        ends = re.findall(r"^\[\d+/\d+\].*\n    (\w+)", report, re.MULTILINE)
+        killed, survived = ends.count("killed"), ends.count("SURVIVED")
+        assert report.endswith(f"equivalent 0, survived {survived}\nkilled {killed} of {len(ends)}\n")
+
+    def test_the_project_is_as_it_was(self, report: str, sample: Path) -> None:
+        assert "killed" in report
+        assert "return count >= 10" in (sample / "app/tested.py").read_text()
