@@ -64,11 +64,15 @@ CHANGES = [
 
 SAMPLE = {
     "pyproject.toml": """
-        [tool.coverage.run]
-        source = ["app"]
+        [tool.mutants]
+        folders = ["app"]
         [tool.pytest.ini_options]
         addopts = "--import-mode=importlib"
-        markers = ["slow"]
+        markers = ["full"]
+    """,
+    "conftest.py": """
+        def pytest_addoption(parser):
+            parser.addoption("--cpu-limit")
     """,
     "app/tested.py": """
         def is_full(count):
@@ -204,7 +208,7 @@ def find_ends(report: str, file: str) -> list[str]:
     return re.findall(rf"^\[\d+/\d+\] {re.escape(file)}:.*\n    (.*)$", report, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 class TestSample:
     def test_a_mutant_is_killed_by_the_test_of_its_line(self, report: str) -> None:
         assert set(find_ends(report, "app/tested.py")) == {

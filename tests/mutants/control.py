@@ -20,6 +20,7 @@ from coverage import CoverageData
 
 from tests.mutants.recorded_contexts import OUTCOMES_FILE
 from tests.mutants.trees import LEFT_OUT, copy_tree
+from tests.support.suites import EVERYTHING, FAST
 
 CACHE = ".mutants"
 PLUGIN = Path(__file__).with_name("recorded_contexts.py")
@@ -47,7 +48,7 @@ class ControlError(Exception):
 
 def select_suite(*, fast: bool) -> list[str]:
     """Pytest's arguments for the fast suite, or for all tests."""
-    return ["-m", "not full" if fast else "full", "--cpu-limit=0"]
+    return ["-m", FAST if fast else EVERYTHING, "--cpu-limit=0"]  # a mutant that is slow is not wrong
 
 
 def read_mutated_folders(project: Path) -> list[str]:
