@@ -303,7 +303,12 @@ BUILT: dict[str, str] = {
     "N14": "HTTP with bearer tokens, owners who see only their own, several replicas on PostgreSQL",
 }
 
-PARTLY: dict[str, str] = {}
+PARTLY: dict[str, str] = {
+    "N38": (
+        "the README's test command takes under 100 s on two idle cores and passes on a busy machine; the full suite "
+        "runs in CI, and nothing there passes by being skipped. Missing: the full suite on a busy machine"
+    ),
+}
 """What of it works, and what is missing."""
 
 PLANNED: dict[str, str] = {}

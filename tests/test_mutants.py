@@ -115,7 +115,7 @@ SAMPLE = {
         import pytest
         from app.unlucky import find_name
 
-        @pytest.mark.parametrize("fails", [lambda run: run > 1, lambda run: run % 2 == 0], ids=["later", "at_times"])
+        @pytest.mark.parametrize("fails", [lambda run: run > 1, lambda run: run % 3 == 2], ids=["later", "at_times"])
         def test_it_passes_first(fails, request):
             find_name()
             runs = pathlib.Path("FOLDER", request.node.callspec.id)
