@@ -105,6 +105,10 @@ def is_in_full_folder(path: Path) -> bool:
 # -- what it may cost ----------------------------------------------------------------------------------------
 
 STARTED_AT = pytest.StashKey[float]()
+MODULES_BEFORE = pytest.StashKey[int]()
+A_LIBRARY = 50
+"""So many new modules are a library (litellm has 2,000): whichever test comes first pays for its import."""
+
 _shared_cost = 0.0
 """What fixtures that several tests share cost during the present test, which only happened to be the first."""
 
@@ -140,6 +144,7 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     global _shared_cost  # noqa: PLW0603
     _shared_cost = 0.0
+    item.stash[MODULES_BEFORE] = len(sys.modules)
     item.stash[STARTED_AT] = measure_cpu()
     yield
 
@@ -164,7 +169,8 @@ def pytest_runtest_makereport(
 def is_limited(item: pytest.Item) -> bool:
     is_distorted = sys.gettrace() is not None  # by coverage, or a debugger
     is_cheap = item.get_closest_marker("full") is None and TESTS / UNLIMITED not in item.path.parents
-    return bool(item.config.option.cpu_limit) and is_cheap and not is_distorted
+    is_first = len(sys.modules) - item.stash[MODULES_BEFORE] > A_LIBRARY
+    return bool(item.config.option.cpu_limit) and is_cheap and not is_distorted and not is_first
 
 
 # -- what is skipped in CI -----------------------------------------------------------------------------------
