@@ -176,6 +176,7 @@ def is_limited(item: pytest.Item) -> bool:
 # -- what is skipped in CI -----------------------------------------------------------------------------------
 
 SKIPS_IN_CI = {
+    "needs a program: nginx": "Debian's package starts a server that listens on every address",
     "nothing can be mounted here": "machines of CI may have no right to mount a file system",
 }
 """Why a test may be skipped in CI: the beginning of pytest's reason, and why it cannot be helped."""

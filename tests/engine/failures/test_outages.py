@@ -19,11 +19,12 @@ from storage.contract.journal import Journal
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.held_databases import hold_database
+from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N8", "D7")]
 
-PATIENCE = 0.05
+DATABASE_PATIENCE = 0.05
 
 
 async def wait_for_turns(manager: DebateManager, debate_id: str, count: int) -> None:
@@ -35,7 +36,7 @@ async def wait_for_turns(manager: DebateManager, debate_id: str, count: int) -> 
 @pytest.mark.full
 async def test_a_run_that_begins_without_its_database_begins_when_it_is_back(database: str) -> None:
     model = ScriptedModel()
-    async with open_engine(database, model, database_patience=PATIENCE) as running:
+    async with open_engine(database, model, database_patience=DATABASE_PATIENCE) as running:
         snapshot = await start_debate(running)
         with hold_database(database):
             with pytest.raises(StorageUnavailableError):
@@ -54,7 +55,7 @@ async def test_who_waits_for_a_debate_is_told_when_it_begins_to_wait_for_its_dat
         if running.find_holdup(snapshot) == "Waiting for the database":
             told.set()
 
-    async with open_engine(database, ScriptedModel(), database_patience=PATIENCE) as running:
+    async with open_engine(database, ScriptedModel(), database_patience=DATABASE_PATIENCE) as running:
         snapshot = await start_debate(running)
         with hold_database(database):
             stepping = asyncio.create_task(running.step(snapshot.id, wait=20, on_change=report))
