@@ -5,6 +5,6 @@ cd "$(dirname "$0")"
 uv=../../../.venv/bin/uv
 for requirements in requirements/*.txt; do
   environment="environments/$(basename "$requirements" .txt)"
-  "$uv" venv --quiet --clear "$environment"
+  "$uv" venv --quiet --clear --python ../../../.venv/bin/python "$environment"
   "$uv" pip install --quiet --python "$environment/bin/python" --requirement "$requirements"
 done
