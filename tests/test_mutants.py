@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import ROOT
+from tests.mutants.choosing import take_turns
+from tests.mutants.control import Control
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.operators import Source
 from tests.mutants.safety_lines import SAFETY_LINES, SafetyLine
@@ -84,6 +86,15 @@ SAMPLE = {
         def test_ten_are_full():
             assert is_full(10) is True
             assert is_full(9) is False
+    """,
+    "app/limits.py": """
+        LIMIT = 3
+    """,
+    "tests/test_limits.py": """
+        from app.limits import LIMIT
+
+        def test_it_is_three():
+            assert LIMIT == 3
     """,
     "app/untested.py": """
         def find_limit():
@@ -184,6 +195,12 @@ def test_every_equivalent_mutant_is_of_a_line_that_is_there() -> None:
     assert gone == []
 
 
+def test_of_tests_beside_those_of_a_line_each_file_has_its_turn() -> None:
+    seconds = {"a.py::slow": 3.0, "a.py::quick": 0.1, "b.py::slow": 5.0, "a.py::medium": 2.0}
+    control = Control(Path(), "", {test: ("passed", one) for test, one in seconds.items()})
+    assert take_turns(control, {*seconds}) == ["a.py::quick", "b.py::slow", "a.py::medium", "a.py::slow"]
+
+
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
@@ -214,6 +231,9 @@ class TestSample:
         assert set(find_ends(report, "app/tested.py")) == {
             "killed by tests/test_tested.py::test_ten_are_full"
         }
+
+    def test_a_mutant_of_a_line_that_is_executed_on_import_meets_all_tests(self, report: str) -> None:
+        assert set(find_ends(report, "app/limits.py")) == {"killed by tests/test_limits.py::test_it_is_three"}
 
     def test_a_mutant_that_no_test_notices_survives(self, report: str) -> None:
         assert set(find_ends(report, "app/untested.py")) == {"SURVIVED 1 tests"}
