@@ -195,10 +195,10 @@ def test_every_equivalent_mutant_is_of_a_line_that_is_there() -> None:
     assert gone == []
 
 
-def test_of_tests_beside_those_of_a_line_each_file_has_its_turn() -> None:
-    seconds = {"a.py::slow": 3.0, "a.py::quick": 0.1, "b.py::slow": 5.0, "a.py::medium": 2.0}
+def test_of_tests_beside_those_of_a_line_each_file_has_as_much_time() -> None:
+    seconds = {"a.py::slow": 3.0, "a.py::quick": 0.1, "b.py::one": 2.5, "a.py::medium": 2.0}
     control = Control(Path(), "", {test: ("passed", one) for test, one in seconds.items()})
-    assert take_turns(control, {*seconds}) == ["a.py::quick", "b.py::slow", "a.py::medium", "a.py::slow"]
+    assert take_turns(control, {*seconds}) == ["a.py::quick", "a.py::medium", "b.py::one", "a.py::slow"]
 
 
 @pytest.fixture(scope="module")

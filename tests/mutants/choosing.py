@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,14 +49,14 @@ def sort_by_room(control: Control, site: Site, tests: set[str]) -> list[str]:
 
 
 def take_turns(control: Control, tests: set[str]) -> list[str]:
-    """The quickest test of each file, then the next of each, so that many kinds of tests have had a look soon."""
-    turns: Counter[str] = Counter()
-    ordered = []
+    """Each file has had the same time at any moment, so that many kinds of tests have had a look soon."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    ends: dict[str, float] = {}
     for test in sorted(tests, key=lambda test: (control.seconds[test], test)):
         file = test.split("::")[0]
-        turns[file] += 1
-        ordered.append((turns[file], file, test))
-    return [test for _, _, test in sorted(ordered)]
+        spent[file] += control.seconds[test]
+        ends[test] = spent[file]
+    return sorted(ends, key=lambda test: (ends[test], test))
 
 
 def find_tests(project: Path, control: Control, site: Site, files: list[str]) -> set[str]:
