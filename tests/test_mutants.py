@@ -100,6 +100,10 @@ SAMPLE = {
         def find_limit():
             return 7
     """,
+    "app/unreached.py": """
+        def refuse():
+            raise ValueError
+    """,
     "tests/test_untested.py": """
         from app.untested import find_limit
 
@@ -237,6 +241,7 @@ class TestSample:
 
     def test_a_mutant_that_no_test_notices_survives(self, report: str) -> None:
         assert set(find_ends(report, "app/untested.py")) == {"SURVIVED 1 tests"}
+        assert set(find_ends(report, "app/unreached.py")) == {"SURVIVED 0 tests"}
 
     def test_a_mutant_that_does_not_end_is_killed_by_time(self, report: str) -> None:
         assert "killed by time, in tests/test_endless.py::test_it_ends" in find_ends(report, "app/endless.py")

@@ -87,7 +87,8 @@ def find_other_tests(control: Control, site: Site, first: set[str]) -> set[str]:
     What is executed on import, all tests execute.
     """
     lines = control.find_lines(site.file)
-    if not any(lines.tests.get(line) for place in site.lines for line in place):
+    own_lines = {line for line in site.lines[0] if not lines.tests.get(line)}
+    if site.names or own_lines & lines.imported:
         return set(control.seconds)
     test_files = {test.split("::")[0] for test in first}
     tests = {test for test in control.seconds if test.split("::")[0] in test_files}

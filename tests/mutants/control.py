@@ -58,14 +58,14 @@ def read_mutated_folders(project: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class ExecutedLines:
-    """Of a file: the tests that execute each line, in their own process or in programs that they start."""
+    """Of a file: the tests that execute each line, in their own process or in programs that they start.
 
-    tests: dict[int, set[str]]
-    programs: dict[int, set[str]]
+    `imported`: the lines that are executed outside of all tests.
+    """
 
-    def find_tests(self) -> set[str]:
-        """Those that execute any line of the file, beyond its import."""
-        return {test for found in self.tests.values() for test in found}
+    tests: dict[int, set[str]] = field(default_factory=dict)
+    programs: dict[int, set[str]] = field(default_factory=dict)
+    imported: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,14 @@ class Control:
         if file not in self.known_lines:
             data = CoverageData(str(self.folder / "coverage"))
             data.read()
-            lines = ExecutedLines({}, {})
+            lines = ExecutedLines()
             for line, contexts in data.contexts_by_lineno(f"{self.tree}/{file}").items():
                 by_stage = {context: STAGE.sub("", context) for context in contexts}
                 programs = {test for context, test in by_stage.items() if test != context}
                 lines.tests[line] = set(contexts) & self.seconds.keys()
                 lines.programs[line] = programs & self.seconds.keys()
+                if "" in contexts:
+                    lines.imported.add(line)
             self.known_lines[file] = lines
         return self.known_lines[file]
 
