@@ -27,11 +27,11 @@ def forms(result: Any) -> tuple[str, str]:
 
 @pytest.mark.parametrize("documents", [[], LONG])
 async def test_the_prompt_of_the_next_seat_is_whole_in_both_forms(
-    open_client: Any, documents: list[dict[str, str]]
+    open_modern: Any, documents: list[dict[str, str]]
 ) -> None:
     question = "Should the billing service be rewritten this year?"
     asked = {"question": question, "debaters": SIDES, "documents": documents, "run": True, "options": TALK}
-    async with open_client() as client:
+    async with open_modern() as client:
         result = await client.call_tool("start_debate", asked)
         this = {"debate_id": result.structured_content["debate_id"]}
         whole = (await client.call_tool("read_debate", {**this, "view": "prompt"})).content[0].text
@@ -64,8 +64,8 @@ async def test_even_the_longest_question_and_instruction_leave_stance_and_task(
         assert SHAPE in prompt
 
 
-async def test_the_rules_are_given_once_a_debate(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_the_rules_are_given_once_a_debate(open_modern: Any) -> None:
+    async with open_modern() as client:
         step = await call(client, "start_debate", question="Ship it?", debaters=SIDES, run=True, options=TALK)
         mine = {"debate_id": step["debate_id"], "speaker": "Me", "text": "It pays."}
         following = await client.call_tool("submit_turn", mine)
@@ -78,12 +78,12 @@ async def test_the_rules_are_given_once_a_debate(open_client: Any) -> None:
 
 
 async def test_only_the_next_turn_has_its_prompt_and_a_judge_s_readings_are_told_apart(
-    open_client: Any,
+    open_modern: Any,
 ) -> None:
     sides = [{**side, "model": "scripted"} for side in SIDES]
     judged = {"judges": {"models": ["caller"]}}
     finding = {"verdict": "So.", "winner": "Me", "reasoning": "Shown.", "margin": 2}
-    async with open_client() as client:
+    async with open_modern() as client:
         first = await client.call_tool(
             "start_debate", {"question": "Ship it?", "debaters": sides, "run": True, "options": judged}
         )
@@ -101,10 +101,10 @@ async def test_only_the_next_turn_has_its_prompt_and_a_judge_s_readings_are_told
 
 
 @pytest.mark.requirement("B3")
-async def test_a_caller_hands_over_where_models_call_a_function(open_client: Any) -> None:
+async def test_a_caller_hands_over_where_models_call_a_function(open_modern: Any) -> None:
     options = {"handoff": "tool", "limits": {"max_turns": 2}, "judges": {"both_orders": False}}
     asked = {"question": "Ship it?", "format": "handoff", "debaters": SIDES, "options": options}
-    async with open_client() as client:
+    async with open_modern() as client:
         step = await call(client, "start_debate", **asked, run=True)
         prompt = step["awaited"][0]["prompt"]
         text = json.dumps({"response": "It pays.", "next_agent_name": "Bot"})

@@ -122,38 +122,6 @@ async def test_the_caller_is_told_how_many_requests_may_have_to_be_approved(open
 
 
 @pytest.mark.full
-async def test_a_refused_turn_is_a_recorded_failure_and_the_others_are_heard(open_client: Any) -> None:
-    model = ClientModel(always(refuse, [BEN]))
-    async with open_client(default="client", sampling_callback=model, settings=QUICK) as client:
-        ran = await finish(client, await begin(client, model, options={"ballots": "none", "quorum": 2}))
-        failed = await read_events(client, ran, "failed")
-        spoke = await read_events(client, ran, "spoke")
-
-    assert ran["status"] == "paused"
-    assert "never heard: Ben" in ran["reason"]
-    assert {(event["seat"], event["cause"]) for event in failed} == {("Ben", "refused")}
-    assert len({(event["seat"], event["round"]) for event in spoke}) == len(spoke)
-    assert {event["seat"] for event in spoke} == {"Ada", "Cleo"}
-
-
-@pytest.mark.full
-async def test_who_is_refused_once_or_hangs_once_does_not_stop_the_debate(open_client: Any) -> None:
-    refusal, silence = once(refuse, BEN), once(hang, CLEO)
-    model = ClientModel(lambda prompt: refusal(prompt) or silence(prompt))
-    async with open_client(default="client", sampling_callback=model, settings=QUICK) as client:
-        ran = await finish(client, await begin(client, model, options={"ballots": "none", "quorum": 1}))
-        spoke = await read_events(client, ran, "spoke")
-        if ran["status"] == "paused":
-            await call(client, "intervene", debate_id=ran["debate_id"], action="resume")
-            ran = await finish(client, await insist(client, ran["debate_id"]))
-            spoke = await read_events(client, ran, "spoke")
-
-    assert ran["status"] == "concluded", ran["reason"]
-    assert {event["seat"] for event in spoke} == {"Ada", "Ben", "Cleo"}
-    assert len({(event["seat"], event["round"]) for event in spoke}) == len(spoke)
-
-
-@pytest.mark.full
 async def test_an_answer_after_its_time_is_not_recorded(open_client: Any) -> None:
     async def answer_when_given_up(_: str) -> str:
         (row,) = (await call(client, "find_debates"))["debates"]
@@ -289,42 +257,6 @@ async def test_a_client_that_lends_no_model_is_told_what_to_use(open_client: Any
     assert 'models=["caller"]' in problem
     assert "submit_turn" in problem
     assert rows == []
-
-
-async def test_a_debate_of_models_beside_the_clients_goes_on_as_far_as_it_can(open_client: Any) -> None:
-    sides = [{**THREE[0], "model": "client"}, {**THREE[1], "model": "scripted"}]
-    model = ClientModel()
-    async with open_client(sampling_callback=model) as client:
-        ran = await call(
-            client,
-            "start_debate",
-            question="When?",
-            debaters=sides,
-            run=True,
-            options={"judges": {"models": ["scripted"]}},
-        )
-
-    assert ran["status"] == "concluded"
-    assert model.count("Your position: now") == 2
-
-
-async def test_a_debate_is_stepped_with_the_clients_model_a_round_at_a_time(open_client: Any) -> None:
-    model = ClientModel()
-    async with open_client(default="client", sampling_callback=model) as client:
-        step = await start(client, run=False)
-        assert step["status"] == "ready"
-        assert model.prompts == []
-        first = await call(client, "step_round", debate_id=step["debate_id"], wait_seconds=5)
-        asked = len(model.prompts)
-        second = await call(client, "step_round", debate_id=step["debate_id"], wait_seconds=5)
-        last = await call(client, "step_round", debate_id=step["debate_id"], wait_seconds=5)
-
-    assert [(one["round"], one["status"]) for one in (first, second, last)] == [
-        (1, "ready"),
-        (2, "ready"),
-        (3, "concluded"),
-    ]
-    assert asked == 3
 
 
 async def test_the_next_client_is_asked_where_one_left_in_the_middle(open_client: Any) -> None:

@@ -41,20 +41,6 @@ async def test_the_result_has_the_shape_asked_for(open_modern: Any, name: str) -
     assert json.loads(shown.split("```json\n")[1].split("\n```")[0]) == made
 
 
-async def test_off_the_raw_result_stands_alone(open_modern: Any) -> None:
-    async with open_modern() as client:
-        ran = await mcp_debates.run_debate(
-            client, question="Q?", format="round_robin", options={"synthesizer": False}
-        )
-        result = await mcp_debates.read_view(client, ran, "result")
-
-    keys = ["rounds", "question", "transcript", "verdict", "moderatorDecisions", "moderatorSummaries"]
-    assert list(result) == keys
-    assert (result["rounds"], result["verdict"]["winner"], result["moderatorDecisions"]) == (2, None, [])
-    assert set(result["transcript"][0]) == {"round", "phase", "agent", "stance", "text"}
-    assert "No phase decides the debate" in ran["warnings"][0]
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [

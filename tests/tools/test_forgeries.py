@@ -73,7 +73,7 @@ def forger() -> ScriptedModel:
 
 
 @pytest.mark.full
-async def test_nothing_that_anybody_wrote_passes_for_ours(open_client: Any, cli: Cli, database: str) -> None:
+async def test_nothing_that_anybody_wrote_passes_for_ours(open_modern: Any, cli: Cli, database: str) -> None:
     _ = database
     one_line = " ".join(FORGED.split())
     setup = {
@@ -83,7 +83,7 @@ async def test_nothing_that_anybody_wrote_passes_for_ours(open_client: Any, cli:
         "options": {"moderator": {"model": "mine"}, "referee": {"model": "mine"}, "speaking": "moderated"},
     }
     texts = []
-    async with open_client({"mine": forger()}, "mine") as client:
+    async with open_modern({"mine": forger()}, "mine") as client:
         answer = await client.call_tool("start_debate", {**setup, "format": "verdict", "max_rounds": 2})
         texts.append(result_text(answer))
         this = {"debate_id": answer.structured_content["debate_id"]}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client_calls import call, expect_tool_error, result_text
+from tests.support.client_calls import call, result_text
 from tests.support.mcp_debates import read_events, read_view
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21")]
@@ -18,8 +18,8 @@ async def run_debate(client: Any) -> dict[str, Any]:
     return {"debate_id": started["debate_id"]}
 
 
-async def test_an_outcome_is_recorded_and_shown_and_can_be_corrected(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_an_outcome_is_recorded_and_shown_and_can_be_corrected(open_modern: Any) -> None:
+    async with open_modern() as client:
         this = await run_debate(client)
         before = await call(client, "get_verdict", **this)
         assert before["settled"] == ""
@@ -48,16 +48,3 @@ async def test_an_outcome_is_recorded_and_shown_and_can_be_corrected(open_client
         assert [row["names"] for row in events[-2:]] == [["outcome"], ["outcome"]]
         stepped = await call(client, "step_round", **this)
         assert stepped["status"] == "concluded"
-
-
-async def test_what_cannot_be_an_outcome_is_refused_with_what_can(open_client: Any) -> None:
-    async with open_client() as client:
-        running = await call(client, "start_debate", question="Ship it?", debaters=SIDES)
-        early = {"debate_id": running["debate_id"], "action": "outcome", "to": "Ada"}
-        assert "The debate is not over" in await expect_tool_error(client, "intervene", **early)
-        this = await run_debate(client)
-        for wrong in ("", "Cleo", "ship"):
-            told = await expect_tool_error(client, "intervene", **this, action="outcome", to=wrong)
-            assert "Positions: Ada (Ship it); Ben (Wait)." in told
-        long = {**this, "action": "outcome", "to": "Ada", "reason": "x" * 1001}
-        assert "1,000" in await expect_tool_error(client, "intervene", **long)

@@ -62,9 +62,9 @@ async def test_a_repeat_does_nothing_and_says_the_same_also_after_the_end_and_a_
     assert f"request_id='r1' belongs to another intervention, entry {before + 1}" in told
 
 
-async def test_two_servers_that_are_sent_one_request_make_it_once(open_client: Any) -> None:
+async def test_two_servers_that_are_sent_one_request_make_it_once(open_modern: Any) -> None:
     effects: set[str] = set()
-    async with opened(open_client) as (one, debate_id), open_client() as two:
+    async with opened(open_modern) as (one, debate_id), open_modern() as two:
 
         async def extend(client: Client) -> None:
             effects.add(await steer(client, debate_id, action="extend", rounds=1, request_id="again"))

@@ -35,9 +35,9 @@ async def count_debates(client: Client) -> int:
 
 
 @pytest.mark.both_databases
-async def test_an_identical_call_gets_the_same_debate_and_is_told(open_client: Any) -> None:
+async def test_an_identical_call_gets_the_same_debate_and_is_told(open_modern: Any) -> None:
     model = ScriptedModel()
-    async with open_client({"mine": model}, "mine") as client:
+    async with open_modern({"mine": model}, "mine") as client:
         first = await run_debate(client)
         again = await client.call_tool("start_debate", {**WRITTEN_OTHERWISE, "run": True})
         asked = len(model.requests)
@@ -96,8 +96,8 @@ async def test_calls_that_are_given_up_buy_one_debate(open_client: Any) -> None:
     assert len(seats) == len({*seats})
 
 
-async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open_modern: Any) -> None:
+    async with open_modern() as client:
         opened = await call(client, "start_debate", **ASKED)
         ran = await run_debate(client)
         looked = await call(client, "start_debate", **ASKED)
@@ -170,8 +170,8 @@ async def test_a_call_that_was_refused_is_not_joined(open_modern: Any) -> None:
 
 
 @pytest.mark.full
-async def test_a_fork_is_begun_once(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_a_fork_is_begun_once(open_modern: Any) -> None:
+    async with open_modern() as client:
         parent = (await run_debate(client))["debate_id"]
         asked = {"debate_id": parent, "at_round": 1, "changes": {"instructions": "Be brief."}}
         first = await call(client, "fork_debate", **asked)

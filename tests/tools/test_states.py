@@ -228,8 +228,8 @@ async def test_the_first_call_of_each_hint_leads_to_the_end(open_modern: Any, st
 
 
 @pytest.mark.requirement("N8")
-async def test_every_server_tells_what_is_run_from_what_is_ready(open_client: Any) -> None:
-    async with open_client({"slow": ScriptedModel(delay=30)}) as one, open_client() as two:
+async def test_every_server_tells_what_is_run_from_what_is_ready(open_modern: Any) -> None:
+    async with open_modern({"slow": ScriptedModel(delay=30)}) as one, open_modern() as two:
         ready = (await call(one, "start_debate", question="First?"))["debate_id"]
         asked = {"question": "Second?", "models": ["slow"], "run": True, "wait_seconds": 0}
         running = (await call(one, "start_debate", **asked))["debate_id"]
