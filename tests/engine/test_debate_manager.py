@@ -17,13 +17,10 @@ from server.debate.views.verdict import build_verdict
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
 from server.engine.debates import DebateManager
 from server.engine.queries import find_debate_id
-from server.engine.setups import SetupPlanner
 from server.engine.transfer import restore_debate
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.models.registry import ModelRegistry
 from server.redaction import find_secrets, learn_secrets
-from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import alter_entries, open_engine, run_round, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
@@ -43,19 +40,6 @@ async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateMana
         await running.step(snapshot.id, wait=0)
         await gate.wait_for_call()
         yield running, snapshot.id
-
-
-async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(database: str) -> None:
-    first, second = Gate(), Gate()
-    second.release.set()
-    async with under_way(database, first) as (_, debate_id), open_engine(database, second.model) as other:
-        assert (await other.step(debate_id, wait=0)).debate.turns == ()
-        first.release.set()
-        with anyio.fail_after(PATIENCE):
-            snapshot = await other.step(debate_id, expected_round=1, wait=5)
-
-    assert len(snapshot.debate.turns) == 2
-    assert len(second.model.requests) == 0
 
 
 async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:
@@ -282,23 +266,3 @@ async def test_a_debate_is_found_by_the_beginning_of_its_id_where_no_other_begin
             with pytest.raises(InvalidRequestError) as refused:
                 await find_debate_id(running, text)
             assert str(refused.value) == f'Several debates begin with "{text}": {listed}'
-
-
-@pytest.mark.requirement("D26")
-async def test_what_was_written_since_a_position_is_found(database: str) -> None:
-    async with open_engine(database) as running:
-        position, none = await running.store.find_changes(-1)
-        assert none == []
-        await restore_debate(running, build_export("abcdefghjk22", [play_record()[0]]))
-        position, ids = await running.store.find_changes(position)
-        assert ids == ["abcdefghjk22"]
-        assert await running.store.find_changes(position) == (position, [])
-
-
-async def test_a_debate_of_a_later_release_is_named_as_such(database: str) -> None:
-    async with open_any_journal(database) as journal:
-        at = "2026-01-01T00:00:00.000Z"
-        await journal.append("later", after=0, at=at, actor=ACTOR, bodies=[{"kind": "not yet invented"}])
-        async with DebateManager(journal, SetupPlanner(ModelRegistry(), environ={})) as running:
-            with pytest.raises(StorageUnavailableError, match="update counterpoint-mcp"):
-                await running.load("later")

@@ -79,12 +79,3 @@ async def test_an_answer_that_could_not_be_used_carries_it_too(database: str) ->
     [failed] = [entry.event for entry in snapshot.entries if isinstance(entry.event, Failed)]
     assert failed.usage is not None
     assert failed.usage.prompt_sha256 == hash_as_documented("mine", recorder.asked[failed.usage.reply_id])
-
-
-async def test_prompts_that_differ_have_other_hashes(database: str) -> None:
-    recorder = Recorder()
-    async with open_engine(database, recorder) as manager:
-        snapshot = await run_debate(manager)
-
-    hashes = [usage.prompt_sha256 for usage in snapshot.debate.usage]
-    assert len(set(hashes)) == len(hashes) > 2

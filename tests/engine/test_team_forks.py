@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.team import Team
 from server.debate.records.setup import check_opened
 from server.debate.views.state import build_state
@@ -147,29 +146,6 @@ async def test_a_fork_is_chosen_for_by_what_the_owner_of_its_parent_knows(databa
             forked = await who.fork(parent.id, 0, asked, actor="test")
             assert forked.owner == "ann"
             assert read_team(forked).settled_items == 20
-
-
-@pytest.mark.full
-async def test_a_team_that_a_fork_cannot_have_is_refused_with_what_to_do() -> None:
-    async with open_many() as manager:
-        parent = await start(manager)
-        for changes, message in (
-            ({"team": {"size": 3}}, "there are 2 debaters: leave the size out"),
-            (
-                {"team": {"candidates": ["caller", *NAMES]}},
-                "caller cannot be drawn: name it in changes.models",
-            ),
-            ({"team": {"candidates": ["nobody/nothing"]}}, "nobody/nothing"),
-            (
-                {"team": {}, "models": {"Ada": "mine", "Ben": "mine"}, "judges": {"models": ["mine"]}},
-                "every seat has a model. Leave changes.team out",
-            ),
-            ({"team": {}, "models": {"Cleo": "mine"}}, "nobody is called 'Cleo'"),
-        ):
-            with pytest.raises(InvalidRequestError, match=message):
-                await fork(manager, parent, 0, **changes)
-        with pytest.raises(InvalidRequestError, match="Round 4 is not over"):
-            await fork(manager, parent, 4, team={})
 
 
 async def test_judges_that_a_fork_names_were_not_chosen() -> None:

@@ -81,24 +81,6 @@ async def test_a_team_is_chosen_by_what_its_own_owner_knows(database: str) -> No
         assert (await start(ann)).debate.setup.team == known.debate.setup.team
 
 
-async def test_judges_are_of_other_families_than_the_debaters() -> None:
-    names = tuple(f"{vendor}/one" for vendor in ("acme", "beta", "gamma", "delta"))
-    names = (*names, "acme/two", "beta/two")
-    async with open_many(names=names) as manager:
-        snapshot = await start(manager, candidates=list(names))
-        judges = snapshot.debate.setup.judges.models
-        assert len({*map(family, list_seats(snapshot))}) == 2
-        assert {*map(family, list_seats(snapshot))}.isdisjoint(map(family, judges))
-        panel = {"models": ["acme/one", "beta/one"]}
-        options = {"team": {"candidates": list(names)}, "judges": panel}
-        named = await start_debate(manager, debaters=DEBATERS, options=options)
-        assert list(named.debate.setup.judges.models) == panel["models"]
-        team = named.debate.setup.team
-        assert team is not None
-        assert team.judges == ()
-        assert "to judge" not in build_state(named)["team"]["reason"]
-
-
 @pytest.mark.parametrize("effort", ["quick", "standard", "assured"])
 async def test_those_chosen_sit_in_the_order_of_the_choice_whatever_the_effort(effort: str) -> None:
     names = ("acme/one", "acme/two", "beta/six", "gamma/four")

@@ -82,15 +82,6 @@ async def test_a_model_that_ollama_does_not_have_fails_at_the_start_until_it_is_
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("name", ["nobody-has-this", "opnai/gpt-5", "litellm/opnai/gpt-5"])
-async def test_a_model_of_no_known_provider_fails_at_the_start(name: str, tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "debates.db", default=name) as manager:
-        with pytest.raises(InvalidRequestError, match=f'No provider is known for the model "{name}"'):
-            await debate_on(manager)
-        assert await manager.store.find() == []
-
-
-@pytest.mark.asyncio
 async def test_what_fits_is_read_whole_and_the_window_is_a_fact(ollama: Ollama, tmp_path: Path) -> None:
     async with open_tiny(tmp_path) as manager:
         ollama.context_length = 131_072

@@ -91,13 +91,6 @@ async def test_imported_rows_and_those_of_streams_are_apart(journal: Journal) ->
     assert await journal.sum_beliefs() == (2, [BeliefSums("m1", 90, 1, 1), BeliefSums("m2", 90, 0, 1)])
 
 
-async def test_two_processes_add_rows_once(tmp_path: Path) -> None:
-    async with open_journal(tmp_path / "a.db") as one, open_journal(tmp_path / "a.db") as other:
-        assert await add(one, ONE) == []
-        assert await add(other, ONE, TWO) == [ONE]
-        assert await one.read_judgments() == [ONE, TWO]
-
-
 def vote(item: str, judge: str, credit: int, percent: int | None = None, *topics: str) -> LedgerRow:
     right = int(credit == 2 and percent is not None)
     return LedgerRow(

@@ -1,25 +1,12 @@
-"""Breakpoints over MCP and in the terminal: where it stops is said, with how to go on."""
+"""Breakpoints in the terminal: where it stops is said, with how to go on."""
 
 import re
 
 import pytest
 
-from tests.support.client_calls import call
-from tests.support.servers import Cli, OpenClient
+from tests.support.servers import Cli
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D23")]
-
-HELD = {"question": "Ship it?", "run": True, "options": {"framing": False, "pause_when": ["verdict"]}}
-
-
-async def test_a_fork_takes_its_breakpoints_along_or_leaves_them(open_modern: OpenClient) -> None:
-    async with open_modern() as client:
-        held = await call(client, "start_debate", **HELD)
-        fork = {"debate_id": held["debate_id"], "at_round": 1}
-        inherited = await call(client, "fork_debate", **fork, changes={"run": True})
-        assert inherited["reason"].startswith("pause_when verdict")
-        free = await call(client, "fork_debate", **fork, changes={"run": True, "pause_when": []})
-        assert free["status"] == "concluded"
 
 
 def test_the_terminal_stops_and_says_how_to_go_on(cli: Cli) -> None:

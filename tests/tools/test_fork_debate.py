@@ -79,6 +79,10 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_modern: Any
         ({"team": "law"}, "`changes.team` must be an object {size, candidates, topic, diversity}"),
         ({"team": {"candidates": ["no such model"]}}, "no such model"),
         ({"team": {"candidates": ["mine", "caller"]}}, "caller cannot be drawn: name it in changes.models."),
+        (
+            {"team": {}, "models": {"Ada": "mine", "Bob": "mine"}, "judges": {"models": ["mine"]}},
+            "every seat has a model. Leave changes.team out",
+        ),
         ({"team": {"topic": "x" * 61}}, "`changes.team.topic` may have 60 characters at most"),
     ],
 )

@@ -69,32 +69,6 @@ async def test_they_are_shown_before_the_first_turn_and_then_debated(open_modern
     assert len(find_prompts(model, "framing")) == 1
 
 
-async def test_a_model_that_fails_leaves_for_and_against_and_says_so(open_modern: Any) -> None:
-    model = build_framer(framing=ModelError("unavailable", "mine is down"))
-    async with open_modern({"mine": model}) as client:
-        started = await client.call_tool("start_debate", ASKED)
-        data = started.structured_content
-        ran = await call(client, "get_verdict", debate_id=data["debate_id"], wait_seconds=0)
-        failures = await read_events(client, data, "default_positions_used")
-        ended = await client.call_tool("start_debate", {**ASKED, "run": True, "again": True})
-
-    problem = 'The positions are "for" and "against": the question could not be framed (mine is down).'
-    assert problem in data["warnings"]
-    assert result_text(started).count(problem) == result_text(ended).count(problem) == 1
-    assert problem in ended.structured_content["warnings"]
-    assert problem in ended.structured_content["cautions"]
-    assert ran["status"] == "ready"
-    assert len(failures) == 1
-
-
-async def test_before_they_are_named_a_result_shows_none(open_modern: Any) -> None:
-    async with open_modern({"mine": ScriptedModel(delay=30)}) as client:
-        started = await call(client, "start_debate", **ASKED, wait_seconds=0)
-
-    assert started["positions"] == []
-    assert started["framing"] == "A model names the positions before round 1."
-
-
 async def test_the_same_stance_twice_says_what_to_do(open_modern: Any) -> None:
     who = [{"name": "Ada", "stance": "Use Kafka"}, {"name": "Bob", "stance": "use  kafka"}]
     async with open_modern() as client:

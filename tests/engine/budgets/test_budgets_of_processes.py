@@ -50,13 +50,12 @@ async def wait_for_pauses(client: Client, debate_ids: list[str]) -> list[str]:
             await wait_before_next_poll()
 
 
-@pytest.mark.parametrize("count", [2, 4])
 async def test_processes_together_make_as_many_calls_as_a_day_allows(
-    database: str, count: int, monkeypatch: pytest.MonkeyPatch
+    database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COUNTERPOINT_DAILY_CALLS", str(DAILY_CALLS))
     async with open_call_gate() as gate, AsyncExitStack() as opened:
-        servers = await open_servers(opened, database, gate, count)
+        servers = await open_servers(opened, database, gate, 3)
         started: dict[int, list[str]] = {}
 
         async def start(number: int, client: Client) -> None:
@@ -77,13 +76,12 @@ async def test_processes_together_make_as_many_calls_as_a_day_allows(
     assert gate.repeated_call_count == 0
 
 
-@pytest.mark.parametrize("count", [2, 4])
 async def test_a_killed_process_takes_what_was_on_its_way_and_nothing_more(
-    database: str, count: int, monkeypatch: pytest.MonkeyPatch
+    database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COUNTERPOINT_DAILY_CALLS", str(DAILY_CALLS))
     async with open_call_gate() as gate, AsyncExitStack() as opened:
-        (killed, its_client), *others = await open_servers(opened, database, gate, count)
+        (killed, its_client), *others = await open_servers(opened, database, gate, 3)
         await start_debates(its_client, "Of the killed one, question")
         await gate.wait_for_calls(2)
         killed.kill()
