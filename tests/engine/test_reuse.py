@@ -1,11 +1,6 @@
 """Answers of other debates that are used again on request: which, and what they count for."""
 
-import signal
-import sqlite3
-import subprocess
-import sys
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +21,6 @@ from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate
 from tests.support.mirrored_debates import hold as hold_mirrored
-from tests.support.paths import ROOT
 from tests.support.planted_effects import Planted
 from tests.support.simulation import render_finding
 
@@ -269,39 +263,3 @@ async def test_answers_of_a_deleted_debate_are_gone(tmp_path: Path) -> None:
         await delete_debate(manager, one.id, actor="test")
         assert await manager.store.journal.measure_cache() == []
         assert list_asked(await hold(manager)) == {"Proponent", "Opponent", "judge 1", "judge 2"}
-
-
-WRITER = """
-import anyio, sys
-from storage.contract.cache import CachedBody
-from storage.sqlite import SqliteJournal
-
-async def write():
-    journal = await SqliteJournal.open(sys.argv[1])
-    print("ready", flush=True)
-    n = 0
-    while True:
-        body = f"{n}:".encode() * 50_000
-        await journal.keep_cached("answer", [CachedBody(str(n), body)], max_bytes=10**9)
-        n += 1
-
-anyio.run(write)
-"""
-
-
-@pytest.mark.full
-def test_a_process_that_is_killed_in_the_middle_leaves_no_half_answer(tmp_path: Path) -> None:
-    database = tmp_path / "db"
-    for delay in (0.02, 0.05, 0.11):
-        command = [sys.executable, "-c", WRITER, str(database)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as writer:
-            assert writer.stdout
-            assert writer.stdout.readline() == b"ready\n"
-            with pytest.raises(subprocess.TimeoutExpired):
-                writer.wait(delay)
-            writer.send_signal(signal.SIGKILL)
-            assert writer.wait(5) == -signal.SIGKILL
-        with closing(sqlite3.connect(database)) as opened:
-            rows = opened.execute("select key, body from cached").fetchall()
-        assert all(body == f"{key}:".encode() * 50_000 for key, body in rows)
-    assert rows

@@ -142,12 +142,6 @@ async def test_what_would_stop_an_older_release_waits_for_the_upgrade(tmp_path: 
     await migrated_by(path, newer)
 
 
-async def test_a_new_file_gets_all_of_them_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    await migrated(path, WORKS, ENDS)
-    assert names(path) == [*NAMES, "works", "ends"]
-
-
 async def test_many_that_open_a_new_database_at_once_agree(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     async with asyncio.timeout(PATIENCE):

@@ -119,17 +119,15 @@ def read_after(content: bytes) -> list[Entry]:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("sql", "seq", "why"), TAMPERINGS.values(), ids=TAMPERINGS.keys())
-@pytest.mark.parametrize("after", [0, 5])
-async def test_tampering_is_noticed_at_the_entry_it_hit(
-    tmp_path: Path, sql: str, seq: int, why: str, after: int
-) -> None:
+async def test_tampering_is_noticed_at_the_entry_it_hit(tmp_path: Path, sql: str, seq: int, why: str) -> None:
     await written(tmp_path / "a.db")
     tamper(tmp_path / "a.db", sql)
 
-    with pytest.raises(DamagedStreamError) as caught:
-        await read(tmp_path / "a.db", after=after)
-    assert (caught.value.stream, caught.value.seq, caught.value.reason) == ("s", seq, why)
-    assert str(caught.value) == f"entry {seq} of s {why}"
+    for after in (0, 5):
+        with pytest.raises(DamagedStreamError) as caught:
+            await read(tmp_path / "a.db", after=after)
+        assert (caught.value.stream, caught.value.seq, caught.value.reason) == ("s", seq, why)
+        assert str(caught.value) == f"entry {seq} of s {why}"
     async with open_journal(tmp_path / "a.db") as journal:
         found = (await journal.read_many(["s", "t"]))["s"]
     assert isinstance(found, DamagedStreamError)

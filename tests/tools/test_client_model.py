@@ -108,17 +108,8 @@ async def test_what_is_asked_has_the_rules_apart_and_a_limit_of_tokens(open_clie
     assert {one.max_tokens for one in talk} == {321}
     assert all(one.system_prompt and one.include_context in (None, "none") for one in model.requests)
     assert all(message.role == "user" for one in model.requests for message in one.messages)
-
-
-async def test_the_caller_is_told_how_many_requests_may_have_to_be_approved(open_client: Any) -> None:
-    model = ClientModel()
-    async with open_client(default="client", sampling_callback=model) as client:
-        ran = await start(client)
-
-    asked = (
-        f"Your client's own model gets about {len(model.prompts)} requests; it may ask you to approve each."
-    )
-    assert asked in ran["warnings"]
+    told = f"own model gets about {len(model.prompts)} requests; it may ask you to approve each."
+    assert any(warning.endswith(told) for warning in ran["warnings"])
 
 
 @pytest.mark.full

@@ -9,7 +9,7 @@ from mcp.types import ElicitRequestFormParams, ElicitResult, ErrorData, InputReq
 
 from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.client_calls import call, expect_tool_error, result_text
+from tests.support.client_calls import call, result_text
 from tests.support.mcp_debates import (
     build_scripted_model,
     find_prompts,
@@ -67,19 +67,6 @@ async def test_they_are_shown_before_the_first_turn_and_then_debated(open_modern
     assert state["framing"] == data["framing"]
     assert state["usage"]["calls"] == 1 + 3 + 3  # with the framer's, and a ballot of each
     assert len(find_prompts(model, "framing")) == 1
-
-
-async def test_the_same_stance_twice_says_what_to_do(open_modern: Any) -> None:
-    who = [{"name": "Ada", "stance": "Use Kafka"}, {"name": "Bob", "stance": "use  kafka"}]
-    async with open_modern() as client:
-        problem = await expect_tool_error(client, "start_debate", question=WHICH, debaters=who)
-        started = await call(
-            client, "start_debate", question=WHICH, debaters=who, options={"same_stance": True}
-        )
-
-    assert "Ada and Bob stand for the same" in problem
-    assert "options.same_stance=true" in problem
-    assert stances(started) == ["Use Kafka", "use  kafka"]
 
 
 @pytest.mark.parametrize("run", [False, True])

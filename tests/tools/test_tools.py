@@ -100,6 +100,12 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"models": ["two words"]}, "is not a model name"),
     ({"models": ["openai/gpt-5.2"]}, "OPENAI_API_KEY"),
     ({"max_rounds": 99}, "1 to 4"),
+    ({"debaters": ["Ada: Use Kafka", "Bob: use  kafka"]}, "options.same_stance=true"),
+    (
+        {"options": {"output_schema": {"$ref": "https://example.org/s.json"}}},
+        '"https://example.org/s.json" leads',
+    ),
+    ({"options": {"output_schema": "a list"}}, "`options.output_schema` must be an object, or one as JSON"),
     ({"options": {"effort": "thorough"}}, "`options.effort` must be one of quick, standard, assured."),
     ({"options": {"pause_when": ["end"]}}, "'end' is no breakpoint"),
     ({"options": {"pause_when": ["round:0"]}}, "verdict, failure, contested, unheard, round:N"),

@@ -124,9 +124,9 @@ def is_writing(journal: Journal) -> bool:
     return bool(journal._commit_task and not journal._commit_task.done() and not journal._pending)
 
 
-async def test_of_calls_to_conclude_that_are_made_at_once_one_is_recorded(open_client: Any) -> None:
+async def test_of_calls_to_conclude_that_are_made_at_once_one_is_recorded(open_modern: Any) -> None:
     refused: list[bool] = []
-    async with open_client() as client:
+    async with open_modern() as client:
         step = await call(client, "start_debate", question="Ship?", format="verdict")
         await call(client, "step_round", debate_id=step["debate_id"])
 
