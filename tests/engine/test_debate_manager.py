@@ -42,6 +42,19 @@ async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateMana
         yield running, snapshot.id
 
 
+async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(database: str) -> None:
+    first, second = Gate(), Gate()
+    second.release.set()
+    async with under_way(database, first) as (_, debate_id), open_engine(database, second.model) as other:
+        assert (await other.step(debate_id, wait=0)).debate.turns == ()
+        first.release.set()
+        with anyio.fail_after(PATIENCE):
+            snapshot = await other.step(debate_id, expected_round=1, wait=5)
+
+    assert len(snapshot.debate.turns) == 2
+    assert len(second.model.requests) == 0
+
+
 async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:
     gate = Gate()
     async with under_way(database, gate) as (running, debate_id):

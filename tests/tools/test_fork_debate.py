@@ -71,6 +71,7 @@ async def test_another_judge_after_round_1_and_both_chains_hold(open_modern: Any
     ("changes", "told"),
     [
         ({"models": {"Eve": "mine"}}, "nobody is called 'Eve'"),
+        ({"models": {"Eve": "mine"}, "team": {}}, "nobody is called 'Eve'"),
         ({"models": {"Ada": "no such model"}}, "no such model"),
         ({"question": "Else?"}, "`changes.question` is unknown. There are: models, stances,"),
         ({"judges": {"count": 99}}, "`changes.judges.count` must be at most 9"),
