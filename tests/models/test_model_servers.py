@@ -129,8 +129,8 @@ async def test_what_is_set_up_comes_before_what_runs_here() -> None:
     assert await choose_models((), {}, WindowTable(), ["a/b", "c/d"]) == ("a/b", "c/d")
 
 
-async def test_a_debate_that_names_no_model_is_told_how_to_use_them(open_client: Any, ollama: Ollama) -> None:
-    async with open_client(default="") as client:
+async def test_a_debate_that_names_no_model_is_told_how_to_use_them(open_modern: Any, ollama: Ollama) -> None:
+    async with open_modern(default="") as client:
         problem = await expect_tool_error(client, "start_debate", question="Tea?")
         assert f"Ollama at {ollama.url} has ollama/llama3.3:8b (40,960 tokens), " in problem
         assert 'models=["ollama/llama3.3:8b", "ollama/qwen3:8b"]' in problem
@@ -182,10 +182,10 @@ async def test_a_person_is_asked_once_which_models_debate(open_client: Any) -> N
     ("action", "content"), [("decline", {}), ("cancel", {}), ("accept", {"models": " , "})]
 )
 async def test_without_an_answer_the_error_lists_the_models(
-    open_client: Any, action: str, content: dict[str, str]
+    open_modern: Any, action: str, content: dict[str, str]
 ) -> None:
     forms: list[ElicitRequestFormParams] = []
-    async with open_client(default="", elicitation_callback=answering(forms, action, **content)) as client:
+    async with open_modern(default="", elicitation_callback=answering(forms, action, **content)) as client:
         problem = await expect_tool_error(client, "start_debate", question="Tea?")
 
     assert 'models=["ollama/llama3.3:8b", "ollama/qwen3:8b"]' in problem
@@ -194,10 +194,10 @@ async def test_without_an_answer_the_error_lists_the_models(
 
 @pytest.mark.requirement("N13")
 @pytest.mark.usefixtures("ollama")
-async def test_who_does_not_wait_is_not_asked(open_client: Any) -> None:
+async def test_who_does_not_wait_is_not_asked(open_modern: Any) -> None:
     forms: list[ElicitRequestFormParams] = []
     person = answering(forms, "accept", models="scripted")
-    async with open_client(default="", elicitation_callback=person) as client:
+    async with open_modern(default="", elicitation_callback=person) as client:
         await expect_tool_error(client, "start_debate", question="Tea?", wait_seconds=0)
 
     assert forms == []
@@ -206,7 +206,7 @@ async def test_who_does_not_wait_is_not_asked(open_client: Any) -> None:
 @pytest.mark.requirement("N13", "N10")
 @pytest.mark.usefixtures("ollama")
 async def test_the_models_that_a_person_names_are_kept_over_the_question_for_the_cost(
-    open_client: Any,
+    open_modern: Any,
 ) -> None:
     forms: list[ElicitRequestFormParams] = []
 
@@ -217,7 +217,7 @@ async def test_the_models_that_a_person_names_are_kept_over_the_question_for_the
 
     settings = {"confirm_cost_usd": "0.5", "prices": {"dear": {"input": 1000, "output": 1000}}}
     models = {"dear": ScriptedModel()}
-    async with open_client(models, default="", settings=settings, elicitation_callback=person) as client:
+    async with open_modern(models, default="", settings=settings, elicitation_callback=person) as client:
         ran = await call(client, "start_debate", question="Tea?", run=True, wait_seconds=5)
 
     assert len(forms) == 2

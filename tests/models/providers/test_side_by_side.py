@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from server.models.providers.litellm import LitellmModel
 from server.models.providers.model import ProviderModel
 from server.settings import Settings
 from tests.contract.model import build_argument_request, build_judgment_request, reply_in_time
-from tests.contract.tasks import HANDOFF
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N22", "B7", "D9", "N10")]
 
@@ -81,35 +79,6 @@ async def test_both_tell_the_same_of_every_answer_and_failure(
             told.append((await tell(model, request, stream=stream), len(stub.chat_requests)))
 
         assert told[0] == told[1]
-
-
-@pytest.mark.parametrize("scenario", ["hang", "stall"])
-async def test_both_give_up_on_a_provider_that_stops(
-    stub: Stub, connections: Connections, scenario: str
-) -> None:
-    await reply_in_time(build_pair(stub, connections, "stub")[1], build_argument_request())  # imports it
-    request = build_argument_request(timeout=0.3)
-
-    direct, litellm = [
-        await tell(model, request, stream=True) for model in build_pair(stub, connections, scenario)
-    ]
-
-    assert direct == litellm
-    assert direct["cause"] == "timeout"
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-async def test_both_offer_functions_and_read_their_calls(
-    stub: Stub, connections: Connections, stream: bool
-) -> None:
-    stub.tool_calls = (("handoff", '{"to": "Ben"}'), ("search", "{}"))
-    request = replace(build_argument_request(), functions=(HANDOFF,))
-
-    told = [await tell(model, request, stream=stream) for model in build_pair(stub, connections, "calls")]
-
-    assert told[0] == told[1]
-    assert len(told[0]["calls"]) == 2
-    assert stub.chat_requests[0].body == stub.chat_requests[1].body
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
