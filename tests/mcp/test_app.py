@@ -48,8 +48,8 @@ async def test_only_a_host_of_apps_is_listed_the_tool_of_the_page(open_client: O
     assert {name for name, tool in plain.items() if "_meta" in tool} == SHOWN_BESIDE
 
 
-async def test_tools_name_the_page_in_both_ways_and_it_is_there(open_client: OpenClient) -> None:
-    async with open_client() as client:
+async def test_tools_name_the_page_in_both_ways_and_it_is_there(open_modern: OpenClient) -> None:
+    async with open_modern() as client:
         shown = [tool["_meta"] for name, tool in (await list_tools(client)).items() if name in SHOWN_BESIDE]
         (address,) = {
             named for meta in shown for named in (meta["ui"]["resourceUri"], meta["ui/resourceUri"])
@@ -63,11 +63,6 @@ async def test_tools_name_the_page_in_both_ways_and_it_is_there(open_client: Ope
     assert content["text"].startswith("<!doctype html>")
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", content["text"])
     assert address not in [resource.uri for resource in listed]
-
-
-async def test_apps_are_offered_in_both_eras(open_client: OpenClient) -> None:
-    async with open_client() as client:
-        assert APPS in (client.server_capabilities.extensions or {})
 
 
 async def test_a_page_of_an_earlier_release_is_answered_with_todays(open_modern: OpenClient) -> None:
@@ -85,8 +80,8 @@ async def test_a_page_of_an_earlier_release_is_answered_with_todays(open_modern:
     assert content["text"].startswith("<!doctype html>")
 
 
-async def test_watching_gives_what_is_new(open_client: OpenClient) -> None:
-    async with open_client() as client:
+async def test_watching_gives_what_is_new(open_modern: OpenClient) -> None:
+    async with open_modern() as client:
         this = {
             "debate_id": (await call(client, "start_debate", question="Ship it?", format="verdict"))[
                 "debate_id"
@@ -149,9 +144,9 @@ async def test_no_secret_is_in_what_the_page_is_shown(
 
 
 async def test_a_page_without_an_id_is_told_of_the_newest_debate_on_its_question(
-    open_client: OpenClient,
+    open_modern: OpenClient,
 ) -> None:
-    async with open_client(**HOST) as client:
+    async with open_modern(**HOST) as client:
         ask = partial(call, client, "watch_debate", question=" Ship\nit? ")
         assert await ask() == {}
         opened = [

@@ -39,9 +39,9 @@ async def test_each_prompt_says_what_it_is_for_and_what_it_takes(open_client: An
 
 @pytest.mark.parametrize("name", GIVEN)
 async def test_a_filled_prompt_holds_what_was_given_and_names_tools_there_are(
-    open_client: Any, name: str
+    open_modern: Any, name: str
 ) -> None:
-    async with open_client() as client:
+    async with open_modern() as client:
         text = await fill(client, name, **GIVEN[name])
         tools = {tool.name for tool in (await client.list_tools()).tools}
 
@@ -52,8 +52,8 @@ async def test_a_filled_prompt_holds_what_was_given_and_names_tools_there_are(
     assert named <= tools
 
 
-async def test_a_debate_is_taken_up_with_its_question_and_its_status(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_a_debate_is_taken_up_with_its_question_and_its_status(open_modern: Any) -> None:
+    async with open_modern() as client:
         opened = await call(client, "start_debate", question="Should penguins fly?")
         text = await fill(client, "resume", debate_id=opened["debate_id"])
         assert f'get_verdict with debate_id="{opened["debate_id"]}"' in text
@@ -65,17 +65,17 @@ async def test_a_debate_is_taken_up_with_its_question_and_its_status(open_client
 
 @pytest.mark.parametrize("typed", ["{id:.4}", "{id:.11}", "debate://{id:.5}/verdict"])
 async def test_the_beginning_of_an_id_is_enough_for_a_debate_to_be_taken_up(
-    open_client: Any, typed: str
+    open_modern: Any, typed: str
 ) -> None:
-    async with open_client() as client:
+    async with open_modern() as client:
         debate_id = (await call(client, "start_debate", question="Should penguins fly?"))["debate_id"]
         text = await fill(client, "resume", debate_id=typed.format(id=debate_id).upper())
 
     assert f'debate_id="{debate_id}"' in text
 
 
-async def test_ids_of_debates_are_completed_newest_first(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_ids_of_debates_are_completed_newest_first(open_modern: Any) -> None:
+    async with open_modern() as client:
         ids = [
             (await call(client, "start_debate", question=f"Question {number}?"))["debate_id"]
             for number in range(2)
@@ -104,9 +104,9 @@ async def test_ids_of_debates_are_completed_newest_first(open_client: Any) -> No
     ],
 )
 async def test_what_cannot_be_filled_is_refused_with_the_reason(
-    open_client: Any, name: str, arguments: dict[str, str], problem: str
+    open_modern: Any, name: str, arguments: dict[str, str], problem: str
 ) -> None:
-    async with open_client() as client:
+    async with open_modern() as client:
         with pytest.raises(MCPError) as refused:
             await client.get_prompt(name, arguments)
 

@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M2")]
 
 
 @pytest.fixture
-async def finished(open_client: Any) -> Any:
-    async with open_client() as client:
+async def finished(open_modern: Any) -> Any:
+    async with open_modern() as client:
         started = await run_debate(client, question="Should penguins fly?")
         yield client, started["debate_id"]
 
@@ -148,10 +148,10 @@ def test_a_damaged_row_spoils_no_list(details: dict[str, Any]) -> None:
 
 @pytest.mark.requirement("M4")
 @pytest.mark.parametrize("view", ["transcript", "result"])
-async def test_a_debate_of_any_length_is_read_whole_by_tool(open_client: Any, view: str) -> None:
+async def test_a_debate_of_any_length_is_read_whole_by_tool(open_modern: Any, view: str) -> None:
     long = ScriptedModel(lambda request: f"猫 {request.seat} " * 700)
     debaters = [{"name": f"N{number}", "stance": f"s{number}"} for number in range(20)]
-    async with open_client({"mine": long}, "mine") as client:
+    async with open_modern({"mine": long}, "mine") as client:
         debate_id = (await call(client, "start_debate", question="Q?", debaters=debaters))["debate_id"]
         await call(client, "step_round", debate_id=debate_id)
         asked = {"debate_id": debate_id, "view": view}

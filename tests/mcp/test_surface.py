@@ -37,8 +37,8 @@ async def test_only_what_there_is_is_offered(open_client: Any, era: str) -> None
     assert set(extensions) == ({APPS, TASKS} if era == "auto" else {APPS})
 
 
-async def test_a_hint_is_sent_whether_it_is_true_or_false(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_a_hint_is_sent_whether_it_is_true_or_false(open_modern: Any) -> None:
+    async with open_modern() as client:
         sent = [json.loads(tool.model_dump_json(by_alias=True)) for tool in (await client.list_tools()).tools]
 
     hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
@@ -54,8 +54,8 @@ async def complete_rounds(
     return found.completion.values
 
 
-async def test_the_rounds_that_were_held_complete_an_address(open_client: Any) -> None:
-    async with open_client() as client:
+async def test_the_rounds_that_were_held_complete_an_address(open_modern: Any) -> None:
+    async with open_modern() as client:
         debate_id = (await run_debate(client))["debate_id"]
         new = (await call(client, "start_debate", question="Another?"))["debate_id"]
 

@@ -14,7 +14,6 @@ from server.mcp import tasks
 from server.mcp.late_manager import LateManager
 from server.mcp.server import build_server
 from server.settings import Settings
-from server.tools.listing import TASKS
 from server.tools.tool import BegunRun
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
@@ -25,14 +24,6 @@ from tests.support.task_client import Polling, ask, begin, get, poll
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N13")]
 
 POLLS: dict[str, Any] = {"extensions": [Polling()]}
-
-
-async def test_the_extension_is_offered_where_the_protocol_has_it(open_client: OpenClient, era: str) -> None:
-    async with open_client() as client:
-        offered = client.server_capabilities.model_dump(exclude_none=True)
-
-    assert (TASKS in offered.get("extensions", {})) == (era == "auto")
-    assert "tasks" not in offered  # as the protocol of 2025-11-25 had them
 
 
 async def test_a_run_is_a_task_whose_result_is_that_of_the_call(open_modern: OpenClient) -> None:
