@@ -1,4 +1,4 @@
-"""The page as its places use it: fed with entries, with buttons, with forks, with a list, and with hidden answers."""
+"""The page as its places use it: fed with entries, with buttons, with forks, and with hidden answers."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from server.engine.queries import build_source
 from server.models.fakes.scripted import ScriptedModel
 from server.web.page import Place, build_page
 from server.web.record import Data, build_data, build_debate
-from server.web.sources import load_debate_data, load_family_data, load_list_data
+from server.web.sources import load_debate_data, load_family_data
 from tests.support.browser import Opened, open_file
 from tests.support.engines import open_engine, run_debate, start_debate
 from tests.support.pages import build_golden, read_golden, run_apart
@@ -30,16 +30,9 @@ Running = tuple[Data, Data, Data]
 """After the first round, what came after that, and the whole."""
 
 HOST = """
-globalThis.pressed = [];
 counterpoint.connect({
   actions: ["step", "pause", "note", "challenge", "conclude"],
-  act: async (action, fields) => {
-    pressed.push([action, fields]);
-    if (action === "conclude") throw new Error("not now");
-    return "done: " + action;
-  },
-  open: (id) => pressed.push(["open", id]),
-  search: async (wanted) => { pressed.push(["search", wanted]); return null; },
+  act: async (action) => action,
 });
 """
 
@@ -125,40 +118,6 @@ def test_buttons_are_there_only_with_a_host_that_takes_them(
         assert [b.inner_text() for b in opened.page.locator(".buttons button").all()] == names
 
 
-def test_buttons_say_what_was_pressed_and_what_came_of_it(
-    browser: Browser, tmp_path: Path, running: Running
-) -> None:
-    with open_page(browser, tmp_path, running[0], HOST) as opened:
-        page = opened.page
-        page.get_by_role("button", name="Step").click()
-        page.get_by_text("done: step").wait_for()
-        page.get_by_role("button", name="Note").click()
-        page.keyboard.type("Mind the price.")
-        page.get_by_label("Addressee").select_option("Opponent")
-        page.get_by_role("button", name="Send").click()
-        page.get_by_text("done: note").wait_for()
-        page.get_by_role("button", name="Conclude").click()
-        page.get_by_text("not now").wait_for()
-        assert page.evaluate("pressed") == [
-            ["step", {}],
-            ["note", {"text": "Mind the price.", "to": "Opponent"}],
-            ["conclude", {}],
-        ]
-        page.evaluate("(data) => counterpoint.show(data)", running[2])
-        page.wait_for_selector(".chip.concluded")
-        assert page.get_by_role("button", name="Step").is_disabled()
-        assert opened.complaints == []
-
-
-def test_a_paused_debate_can_be_resumed(browser: Browser, tmp_path: Path, running: Running) -> None:
-    paused = json.loads(json.dumps(running[0]))
-    paused["debates"][0]["status"] = "paused"
-    with open_page(browser, tmp_path, paused, HOST) as opened:
-        opened.page.get_by_role("button", name="Resume").click()
-        opened.page.get_by_text("done: resume").wait_for()
-        assert opened.page.evaluate("pressed") == [["resume", {}]]
-
-
 def test_a_page_without_data_waits_for_them(browser: Browser, tmp_path: Path, running: Running) -> None:
     with open_page(browser, tmp_path, None) as opened:
         assert "Waiting for a debate" in opened.page.inner_text("body")
@@ -196,33 +155,6 @@ def test_a_family_of_forks_is_in_one_file(browser: Browser, tmp_path: Path) -> N
         opened.page.wait_for_function("(id) => counterpoint.position().debate_id === id", arg=ids[1])
         assert opened.wait_for_chain() == "intact"
         assert "Forked from" in opened.page.inner_text("header")
-        assert opened.complaints == []
-
-
-def test_the_list_opens_and_searches_debates(browser: Browser, tmp_path: Path) -> None:
-    async def hold() -> Data:
-        async with open_engine(tmp_path / "debates.db", ScriptedModel()) as manager:
-            await run_debate(manager, question="Is it <b>safe</b>?", max_rounds=1)
-            await run_debate(manager, question="Ship it?", max_rounds=1)
-            return await load_list_data(manager)
-
-    data = run_apart(hold)
-    with open_page(browser, tmp_path, None, HOST) as opened:
-        page = opened.page
-        page.evaluate("(data) => counterpoint.show(data)", data)
-        assert [row.inner_text() for row in page.locator(".rows b").all()] == [
-            "Ship it?",
-            "Is it <b>safe</b>?",
-        ]
-        page.locator(".rows a").first.click()
-        page.get_by_role("searchbox").fill("rust")
-        page.keyboard.press("Enter")
-        page.get_by_role("button", name="paused").click()
-        assert page.evaluate("pressed") == [
-            ["open", data["list"]["rows"][0]["debate_id"]],
-            ["search", {"query": "rust", "status": "", "cursor": ""}],
-            ["search", {"query": "", "status": "paused", "cursor": ""}],
-        ]
         assert opened.complaints == []
 
 
