@@ -16,8 +16,8 @@ NOBODY = {("undecided", ""), ("contested", "")}
 
 
 @pytest.fixture
-async def debates(open_client: OpenClient) -> AsyncIterator[ScriptedDebates]:
-    async with open_scripted_debates(open_client) as debates:
+async def debates(open_modern: OpenClient) -> AsyncIterator[ScriptedDebates]:
+    async with open_scripted_debates(open_modern) as debates:
         yield debates
 
 
@@ -32,8 +32,7 @@ def choose_place(place: int) -> Callable[[Request], str]:
     return judge
 
 
-@pytest.mark.parametrize("place", [0, -1], ids=["first", "last"])
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("place", "count"), [(0, 3), (-1, 1)], ids=["first", "last"])
 async def test_they_find_for_nobody_whatever_they_weigh(
     debates: ScriptedDebates, place: int, count: int
 ) -> None:

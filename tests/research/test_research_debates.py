@@ -187,18 +187,12 @@ async def test_a_moderator_briefs_from_a_third_party_server(open_modern: Any, tm
 
 
 @pytest.mark.requirement("M5")
-@pytest.mark.parametrize("kind", ["toml", "json"])
 def test_the_terminal_shows_what_a_moderator_looks_up(
-    kind: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = build_server_config("bad")
-    settings = tmp_path / f"settings.{kind}"
-    if kind == "json":
-        text = json.dumps({"mcpServers": {"notes": {"command": server.command, "args": server.args}}})
-    else:
-        text = (
-            f"[mcpServers.notes]\ncommand = {json.dumps(server.command)}\nargs = {json.dumps(server.args)}\n"
-        )
+    settings = tmp_path / "settings.json"
+    text = json.dumps({"mcpServers": {"notes": {"command": server.command, "args": server.args}}})
     settings.write_text(text, encoding="utf-8")
     monkeypatch.setenv("COUNTERPOINT_CONFIG", str(settings))
     monkeypatch.setenv("COUNTERPOINT_DB", database)
