@@ -66,8 +66,8 @@ async def damage(manager: Any, debate_id: str) -> None:
     await manager.store.journal._db.writer.fetch_all(sql, debate_id)
 
 
-async def test_lists_searches_and_completions_hold_ones_own(database: str, era: str) -> None:
-    async with open_two_owners(database, era) as both:
+async def test_lists_searches_and_completions_hold_ones_own(database: str) -> None:
+    async with open_two_owners(database, "auto") as both:
         theirs = await start(both.ann, question="A secret plan?")
         own = await start(both.ben, question="A plan of Ben's?")
 
@@ -81,10 +81,8 @@ async def test_lists_searches_and_completions_hold_ones_own(database: str, era: 
         assert theirs in str((await both.ann.read_resource("debate://index")).model_dump_json())
 
 
-async def test_an_identical_request_of_another_owner_opens_a_debate_of_its_own(
-    database: str, era: str
-) -> None:
-    async with open_two_owners(database, era) as both:
+async def test_an_identical_request_of_another_owner_opens_a_debate_of_its_own(database: str) -> None:
+    async with open_two_owners(database, "auto") as both:
         first = await start(both.ann, run=True)
         second = await start(both.ben, run=True)
         again = await start(both.ben, run=True)

@@ -85,14 +85,6 @@ def test_the_vote_gets_as_many_tokens_as_the_turns_took_where_they_were_given(tm
         assert other["arms"]["vote"] == one["arms"]["vote"]
 
 
-def test_run_again_it_joins_its_debates_and_says_the_same(tmp_path: Path) -> None:
-    models = build_models()
-    _, first = evaluate(tmp_path / "db", models, REUSING)
-    asked = len(list_asked(models))
-    _, again = evaluate(tmp_path / "db", models, REUSING)
-    assert (again, len(list_asked(models))) == (first, asked)
-
-
 def test_a_budget_pays_for_what_is_asked_only_and_a_later_run_goes_on(tmp_path: Path) -> None:
     evaluate(tmp_path / "db", build_models(), REUSING)
     plan, models = replace(REUSING, judges=(OTHER,)), build_models()

@@ -1,7 +1,6 @@
 """Limits that adapt, on providers that are simulated: throughput against what would be ideal, and what was refused."""
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +9,6 @@ import anyio
 import pytest
 
 from server.models import ModelError, Request
-from server.models.concurrency import FIRST_LIMIT
 from server.models.fakes.scripted import ScriptedModel
 from server.models.resilience import Guard, GuardedModel
 from tests.contract.model import build_argument_request
@@ -202,21 +200,6 @@ async def test_a_fixed_limit_is_kept_whatever_the_provider_does() -> None:
     assert len(provider.answered) == 30
 
 
-async def test_no_debate_waits_for_the_whole_round_of_another() -> None:
-    provider = Provider()
-    guard = Guard(provider_concurrency=1, now=provider.clock.now, sleep=provider.clock.sleep)
-    model = GuardedModel("acme/m", "acme", ScriptedModel(provider.answer), guard)
-
-    async with anyio.create_task_group() as tasks:
-        for name, seats in (("large", 26), ("small", 2)):
-            for _ in range(seats):
-                tasks.start_soon(model.reply, replace(build_argument_request(timeout=1000), group=name))
-        await provider.clock.run_to_end()
-
-    assert provider.answered[:5].count("small") == 2
-    assert Counter(provider.answered) == {"large": 26, "small": 2}
-
-
 async def test_a_request_that_is_always_refused_fails_and_does_not_hammer_the_provider() -> None:
     provider = Provider(allowed=0)
     guard = Guard(now=provider.clock.now, sleep=provider.clock.sleep)
@@ -235,25 +218,3 @@ async def test_a_request_that_is_always_refused_fails_and_does_not_hammer_the_pr
     assert failures[0].cause == "rate_limited"
     assert provider.refused < 12
     assert provider.clock.time > 5
-
-
-async def test_who_is_cancelled_while_it_waits_leaves_the_queue() -> None:
-    provider = Provider(clock=guarded.FakeClock())
-    guard = Guard(now=provider.clock.now, sleep=provider.clock.sleep)
-    model = GuardedModel("acme/m", "acme", ScriptedModel(provider.answer), guard)
-    request = build_argument_request(timeout=1000)
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(FIRST_LIMIT):
-            tasks.start_soon(model.reply, request)
-        await guarded.let_tasks_run()
-        async with anyio.create_task_group() as given_up:
-            for _ in range(5):
-                given_up.start_soon(model.reply, request)
-            await guarded.let_tasks_run()
-            given_up.cancel_scope.cancel()
-        tasks.start_soon(model.reply, request)
-        await provider.clock.run_to_end()
-
-    assert len(provider.answered) == FIRST_LIMIT + 1
-    assert guard.limit("acme").in_use == 0
