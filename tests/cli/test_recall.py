@@ -42,12 +42,6 @@ def test_what_used_a_retracted_debate_is_marked(cli: Cli) -> None:
     assert found["used_retracted"]
 
 
-def test_at_most_five_are_asked_for(cli: Cli) -> None:
-    refused = cli("recall", "Ship it?", "--limit", "6")
-    assert refused.exit_code == 2
-    assert "1<=x<=5" in refused.stderr
-
-
 def test_a_debate_is_told_what_was_concluded_where_that_is_asked_for(cli: Cli) -> None:
     def recall_with(*options: str) -> list[str]:
         held = cli("debate", "Do we rewrite billing?", "--model", "scripted", *options, "--json")

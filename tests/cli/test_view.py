@@ -3,11 +3,9 @@
 import json
 import os
 import signal
-import sqlite3
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -82,15 +80,6 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_served(cli: Cli, arg
     assert refused.exit_code in (1, 2)
     assert "http" not in refused.stdout
     assert "There is no debate" in refused.stderr or "Invalid value" in refused.stderr
-
-
-def test_a_beginning_of_several_ids_lists_them(cli: Cli, database: str) -> None:
-    ids = [run_debate(cli), run_debate(cli)]
-    with closing(sqlite3.connect(database)) as raw, raw:
-        for number, debate_id in enumerate(ids):
-            raw.execute("update stream set name = ? where name = ?", (f"abcdef{number}", debate_id))
-    refused = cli("view", "abcd", "--no-open")
-    assert (refused.exit_code, "abcdef0, abcdef1" in refused.stderr) == (1, True)
 
 
 @pytest.mark.usefixtures("new_database")

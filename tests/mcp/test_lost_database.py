@@ -95,7 +95,7 @@ async def other_database(open_modern: OpenClient, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("lose", "message"), LOSSES.values(), ids=LOSSES.keys())
 @pytest.mark.usefixtures("other_database")
 async def test_a_loss_is_told_at_once_and_what_is_there_then_is_used_alone(
-    open_client: OpenClient,
+    open_modern: OpenClient,
     database: str,
     caplog: pytest.LogCaptureFixture,
     lose: Callable[[Path], None],
@@ -103,7 +103,7 @@ async def test_a_loss_is_told_at_once_and_what_is_there_then_is_used_alone(
 ) -> None:
     gate, path = Gate(), Path(database)
     errors: list[str] = []
-    async with open_client({"mine": gate.model}) as client:
+    async with open_modern({"mine": gate.model}) as client:
         await run_finished_debate(client)
         held = await start_debate(client, gate)
 
