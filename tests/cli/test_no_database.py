@@ -134,7 +134,7 @@ def test_a_database_of_a_newer_release_is_left_to_it(run: Run, new_database: str
     with closing(sqlite3.connect(new_database)) as raw, raw:
         raw.execute("insert into migration (release, name, oldest_release) values (99, 'later', 99)")
 
-    for command in (*READING[1:], *WRITING):  # a backup may be made
+    for command in (each for each in (*READING, *WRITING) if not each.startswith("backup")):
         refused = run(command)
         assert_refused(refused, "was changed by a newer release")
         assert "update counterpoint-mcp" in refused.stderr

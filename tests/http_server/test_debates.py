@@ -71,26 +71,6 @@ async def test_a_listener_hears_of_turns_in_the_newer_era_with_and_without_sessi
             assert await hear(client, uri, step) == uri
 
 
-@pytest.mark.requirement("N8")
-@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-async def test_a_subscriber_of_the_older_era_hears_of_turns_in_its_session(tmp_path: Path) -> None:
-    heard = anyio.Event()
-
-    async def take(message: Any) -> None:
-        if getattr(message, "method", "") == "notifications/resources/updated":
-            heard.set()
-
-    async with (
-        serve_http(str(tmp_path / "a.db")) as running,
-        running.connect("legacy", message_handler=take) as client,
-    ):
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
-        await client.subscribe_resource(f"debate://{debate_id}/transcript")
-        await call(client, "step_round", debate_id=debate_id)
-        with anyio.fail_after(PATIENCE):
-            await heard.wait()
-
-
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 async def test_without_sessions_the_older_era_is_offered_no_subscriptions(tmp_path: Path) -> None:
     async with (
