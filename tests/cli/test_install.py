@@ -135,14 +135,6 @@ def test_encodings_are_read_or_refused_not_mangled(install: Install, config: Pat
         assert "counterpoint" in json.loads(config.read_text(encoding="utf-8"))["mcpServers"]
 
 
-def test_print_changes_nothing(install: Install, home: Path) -> None:
-    result = install("vscode", "--print")
-
-    assert json.loads(result.stdout)["servers"]["counterpoint"]["type"] == "stdio"
-    assert "mcp.json" in result.stderr
-    assert files(home) == []
-
-
 def test_keys_are_copied_only_when_named_and_with_a_warning_and_never_shown(
     install: Install, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,17 +144,6 @@ async def test_a_task_is_over_when_its_debate_pauses_and_stays_so(open_modern: O
     assert later["statusMessage"] == paused["statusMessage"]
 
 
-@pytest.mark.both_databases
-async def test_a_task_is_asked_of_any_process_on_the_database(open_modern: OpenClient) -> None:
-    async with open_modern(**POLLS) as client, open_modern(**POLLS) as other:
-        begun = await begin(client, "start_debate")
-        here = await poll(client, begun)
-        there = await get(other, begun)
-
-    assert here["result"] == there["result"]
-    assert here["lastUpdatedAt"] == there["lastUpdatedAt"]
-
-
 async def test_an_id_that_never_was_is_one_error_whatever_it_looks_like(open_modern: OpenClient) -> None:
     async with open_modern(**POLLS) as client:
         begun = await begin(client, "start_debate")

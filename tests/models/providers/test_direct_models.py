@@ -87,14 +87,12 @@ def test_a_name_is_asked_directly_where_its_provider_is_compatible(
     assert find_endpoint(name) == endpoint
 
 
-@pytest.mark.parametrize("provider", [name for name in ADDRESSES if name != "openai"])
-def test_the_address_of_a_provider_can_be_set(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"{provider.upper()}_API_BASE", "http://127.0.0.1:9/v1")
-
-    endpoint = find_endpoint(f"{provider}/m")
-
-    assert endpoint is not None
-    assert endpoint.base == "http://127.0.0.1:9/v1"
+def test_the_address_of_a_provider_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for provider in ADDRESSES.keys() - {"openai"}:
+        monkeypatch.setenv(f"{provider.upper()}_API_BASE", "http://127.0.0.1:9/v1")
+        endpoint = find_endpoint(f"{provider}/m")
+        assert endpoint is not None, provider
+        assert endpoint.base == "http://127.0.0.1:9/v1"
 
 
 def test_any_name_can_be_sent_through_litellm() -> None:

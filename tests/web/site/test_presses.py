@@ -12,11 +12,10 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.routes import read_body
-from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
 from tests.support.sites import Guest, open_site
@@ -229,13 +228,3 @@ async def test_a_note_to_a_debate_whose_process_is_gone_is_read_when_it_goes_on(
         assert (await guest.press(debate_id, "note", text="Mind the costs.")).status_code == 200
         assert (await guest.press(debate_id, "step", round=2)).status_code == 200
         assert (await wait_for_round(guest, debate_id, 2)).debate.notes[0].text == "Mind the costs."
-
-
-async def test_presses_and_other_interventions_know_of_each_other(guest: Guest, database: str) -> None:
-    debate_id = (await start_debate(guest.manager)).id
-    async with open_engine(database, ScriptedModel()) as other:
-        await other.intervene(debate_id, "pause", InterventionRequest(), actor="test")
-        twice = await guest.press(debate_id, "pause")
-        assert (twice.status_code, "paused already" in twice.json()["error"]) == (409, True)
-        ended = await run_debate(other)
-    assert (await guest.press(ended.id, "note", text="Too late.")).status_code == 409
