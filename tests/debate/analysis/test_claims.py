@@ -10,7 +10,6 @@ from server.debate.analysis.claims import build_analysis, build_graph_data, draw
 from server.debate.arguments.drawing import MOST_ARROWS, MOST_DRAWN
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import replay
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
@@ -182,11 +181,6 @@ def test_the_text_of_a_verdict_has_all_of_it() -> None:
     for line in (*claims.hangs_on, *claims.against, *claims.common_ground, *claims.between):
         assert f"- {line}" in text
     assert "- 11 points, 1 attack never answered\n- quotes of documents: 1 checked, 0 not found" in text
-
-
-def test_the_graph_is_the_same_after_a_replay() -> None:
-    at = argue()
-    assert build_graph_data(replay(entry.event for entry in at.log)) == build_graph_data(at.debate)
 
 
 def test_mermaid_has_a_box_for_each_round_and_an_arrow_for_each_link() -> None:

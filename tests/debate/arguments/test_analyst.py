@@ -10,7 +10,6 @@ from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.prompts.render import render
-from server.debate.records.verify import verify_record
 from server.debate.rules.budget import count_expected_answers, count_round_calls
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_event_row
@@ -26,7 +25,6 @@ from tests.support.analyst_debates import (
     build_claim,
     build_link,
     extract,
-    list_ids,
 )
 
 pytestmark = pytest.mark.requirement("D12", "D15")
@@ -41,14 +39,6 @@ class TestRecord:
         ]
         at = extract(*named, rounds=2, more=left)
         return simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
-
-    def test_it_can_be_verified_forked_and_replayed(self) -> None:
-        at = self.play()
-        verify_record(at.log, range(len(at.log)))
-        assert replay(at.events) == at.debate
-        forked = at.fork(1, at.script)
-        assert forked.debate.extractions[0].claims == at.debate.extractions[0].claims
-        assert list_ids(forked.play()) == list_ids(at)
 
     def test_a_record_whose_words_or_links_are_wrong_is_refused(self) -> None:
         at = extract(DOUBLED, FREE, NOT_DOUBLED, rounds=2).play()

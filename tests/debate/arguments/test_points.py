@@ -12,7 +12,6 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.views.markdown import render_transcript
@@ -207,9 +206,3 @@ def test_a_retracted_turn_keeps_its_ids_and_is_not_shown() -> None:
     at.add_events(TurnRetracted(seat=FIRST, turn_round=1, slot_index=0))
     assert ids(at.debate) == before
     assert "[Proponent 1.1]" not in render_transcript(at.debate, at.log)
-
-
-def test_a_fork_and_a_replay_have_the_same_ids() -> None:
-    at = simulate(build_setup(), two_points).play()
-    assert ids(replay(entry.event for entry in at.log)) == ids(at.debate)
-    assert ids(at.fork(at_round=1).debate) == [one for one in ids(at.debate) if " 1." in one]

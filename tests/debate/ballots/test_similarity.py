@@ -226,17 +226,6 @@ def test_the_analyst_has_to_link_all_and_in_the_same_round() -> None:
     assert ends == {"linked": [2], "apart": [], "earlier": []}
 
 
-def test_it_can_be_verified_forked_and_replayed_without_any_model() -> None:
-    at = talk(COSTS, REWORDED, opened=label_positions(build(stop="report")))
-    assert [one.round for one in at.debate.convergence] == [2, 3]
-    verify_record(at.log, range(len(at.log)))
-    assert replay(at.events) == at.debate
-    forked = at.fork(2, at.script)
-    assert forked.debate.measurements[0].similarities == at.debate.measurements[0].similarities
-    forked.play()
-    assert [one.round for one in forked.debate.convergence] == [2, 3]
-
-
 def test_a_record_of_other_positions_or_pairs_is_refused() -> None:
     at = talk(COSTS, REWORDED)
     index = next(i for i, event in enumerate(at.events) if isinstance(event, Measured))

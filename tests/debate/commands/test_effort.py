@@ -122,10 +122,6 @@ def drop_baseline(setup: Opened) -> tuple[Any, ...]:
     return tuple(phase for phase in setup.phases if not phase.is_baseline)
 
 
-def test_an_audience_is_as_large_as_the_format_has_it() -> None:
-    assert {len(plan(FIVE, level, format="oxford").judges.models) for level in PRESETS} == {3}
-
-
 def test_the_estimate_names_calls_time_and_money_of_all_three() -> None:
     setup = plan(FIVE)
     told = estimate_line(Debate(setup))

@@ -181,12 +181,6 @@ class TestChanges:
         parent = played(format="handoff", max_rounds=4)
         assert parent.fork(4, max_rounds=6).play().debate.talk_round_count == 6
 
-    def test_a_moderator_gets_another_model(self) -> None:
-        parent = played(format="settle")
-        child = parent.fork(1, moderator="another")
-        assert child.debate.setup.moderator is not None
-        assert child.debate.setup.moderator.model == "another"
-
     def test_another_stance_is_told_of_wherever_it_matters(self) -> None:
         parent = played(debaters=SIDES)
         child = parent.fork(1, stances={"Bob": "wait a year"}).play()

@@ -114,10 +114,6 @@ class TestConcluding:
         assert at.debate.ended == Ended(ending="concluded", cause="request")
         assert status_reason(at.debate) == "concluded on request"
 
-    def test_a_paused_talk_can_be_concluded(self) -> None:
-        at = simulate().play_through_round(1).add_events(Paused(reason="lunch"))
-        assert at.add_events(*asked(at, "conclude").events).play().status == "concluded"
-
     def test_where_nothing_was_said_there_is_nothing_to_judge(self) -> None:
         said = "Nobody has spoken yet: there is nothing to judge. Call step_round first."
         assert refused(simulate(), "conclude") == refused(simulate().play_to_round(1), "conclude") == said
@@ -185,13 +181,6 @@ def test_debaters_who_are_still_to_vote_can_be_told_something() -> None:
     phases = ["opening", "voting"]
     at = concluded_in_the_first_round(simulate(build_setup(options={"phases": phases})))
     assert "Opponent reads it" in at.intervene("inject", text="News.", to="Opponent")
-
-
-def test_a_challenge_promises_no_more_than_there_may_be() -> None:
-    told = simulate().play_to_round(2).intervene("challenge", text="Prove it.")
-    assert told == (
-        "Every debater is to answer it in the next turn, if one is left; everybody reads it in the record."
-    )
 
 
 def test_what_is_resumed_goes_on_at_once_where_it_was_promised_to_be_decided() -> None:

@@ -291,7 +291,3 @@ class TestWarnings:
     def test_one_model_family_gives_a_warning(self) -> None:
         (warning,) = find_setup_warnings(build_setup(), family_count=1)
         assert warning.startswith("All debaters are of one model family")
-
-    def test_every_reason_gives_a_warning(self) -> None:
-        opened = build_setup(max_rounds=4, debaters=build_debaters(10))
-        assert len(find_setup_warnings(opened, family_count=1)) == 3

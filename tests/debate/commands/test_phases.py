@@ -67,12 +67,6 @@ def test_messages_and_ballots_are_always_written_together(name: str, wants: str)
     assert at.status == "concluded"
 
 
-def test_a_phase_can_occur_twice_under_two_names() -> None:
-    at = play_phases("opening", "rebuttal", "rebuttal", "rebuttal", "verdict")
-    assert phase_names(at) == ["opening", "rebuttal", "rebuttal 2", "rebuttal 3", "verdict"]
-    assert "# Round 3: rebuttal 2\nWritten without seeing each other. First list" in at.prompts("judge 1")[0]
-
-
 @pytest.mark.parametrize(
     ("requested", "expected"),
     [

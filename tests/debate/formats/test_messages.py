@@ -8,10 +8,9 @@ from server.debate.arguments.points import list_points
 from server.debate.facts.answers import MESSAGE_SLOT, DirectMessage
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Failed, Spoke
-from server.debate.records.verify import verify_record
 from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply, replay
-from server.debate.views.events import build_event_row, build_interventions
+from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import visible_turns
 from server.debate.views.verdict import build_result
@@ -249,14 +248,3 @@ def test_a_record_with_a_message_that_could_not_be_sent_is_refused() -> None:
     answered = at.events[index].model_copy(update={"message": turn.message})
     with pytest.raises(IllegalEvent, match="no such message"):
         apply(replay(at.events[:index]), answered)
-
-
-def test_it_is_in_records_forks_replays_and_events() -> None:
-    at = debate({"Ada": TURN.replace("TO B", "TO Bob")})
-    at = simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
-    verify_record(at.log, range(len(at.log)))
-    assert replay(at.events) == at.debate
-    forked = at.fork(1, at.script)
-    assert forked.debate.round_exchanges(1) == at.debate.round_exchanges(1)
-    (entry,) = [e for e in at.log if isinstance(e.event, Spoke) and e.event.message]
-    assert build_event_row(at.debate, entry)["message"] == {"act": "question", "to": "Bob", "text": ASK}

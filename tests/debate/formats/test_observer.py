@@ -11,7 +11,6 @@ from server.debate.commands.requests import ObserverInput
 from server.debate.facts.answers import Mark, Observed, Span
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.prompts.render import render
-from server.debate.records.verify import verify_record
 from server.debate.replies.extract import Reply
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_event_row
@@ -238,20 +237,6 @@ def test_a_record_whose_spans_are_wrong_is_refused() -> None:
     index = max(i for i, made in enumerate(later.events) if isinstance(made, Observed))
     with pytest.raises(IllegalEvent, match="another round"):
         apply(replay(later.events[:index]), later.events[index].model_copy(update={"marks": (mark,)}))
-
-
-def test_the_record_can_be_verified_forked_and_replayed() -> None:
-    at = observe(
-        {**TURNS, "later": "Six weeks.\n\nCONTEST 1: I spoke of his record."},
-        AGAINST_BOB | {"speaker": "Ada"},
-        rounds=2,
-    )
-    at = simulation.simulate(simulation.label_positions(at.debate.setup), at.script).play()
-    verify_record(at.log, range(len(at.log)))
-    assert replay(at.events) == at.debate
-    forked = at.fork(1, at.script)
-    assert forked.debate.observations[0].marks == at.debate.observations[0].marks
-    assert forked.play().debate.turns[-1].contests[0].why == "I spoke of his record."
 
 
 def test_a_model_too_small_sees_nothing() -> None:

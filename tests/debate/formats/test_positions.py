@@ -12,7 +12,6 @@ from server.debate.facts.events import PositionsFramed
 from server.debate.facts.setup.limits import Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.calls import Call
 from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
 from server.debate.views.compare import build_comparison
@@ -24,7 +23,6 @@ from server.debate.views.warnings import find_setup_warnings, find_verdict_warni
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
-    ScriptAnswer,
     build_debaters,
     build_request,
     build_setup,
@@ -209,12 +207,6 @@ class TestBadAnswers:
         assert kinds(at)[1:4] == ["failed", "default_positions_used", "phase_entered"]
         assert at.status == "concluded"
 
-    def test_a_fallback_model_is_asked_first(self) -> None:
-        def said(call: Call) -> ScriptAnswer | dict[str, Any]:
-            return ProviderFailure("timeout") if call.model == "m" else answer(*DATABASES)
-
-        assert stances(frame(said, options={"fallback_models": ["spare"]})) == DATABASES
-
     def test_a_model_that_is_too_small_names_no_positions(self) -> None:
         said = Reply('{"kind": "open", "positions": ["a", "b"]}', build_usage(), informative=False)
 
@@ -272,11 +264,6 @@ class TestRecord:
         assert [debater["stance"] for debater in after["debaters"]] == DATABASES
         assert after["framing"] == "The question was read as an open question."
         assert '- **Debater 2**: "Use Kafka"' in render_transcript(at.debate, at.log)
-
-    def test_a_replay_needs_no_second_call(self) -> None:
-        at = frame(answer(*DATABASES))
-
-        assert replay(at.events) == at.debate
 
     def test_what_the_models_could_not_have_named_is_refused(self) -> None:
         at = frame(answer(*DATABASES))
@@ -375,7 +362,3 @@ class TestInterventions:
         at.intervene("replace_model", to="framer", model="caller")
 
         assert at.status == "waiting"
-
-    def test_a_debater_cannot_have_the_framer_s_name(self) -> None:
-        with pytest.raises(InvalidRequestError, match="another seat has this name"):
-            build_setup(debaters=[{"name": "Framer", "stance": "a"}, {"name": "B", "stance": "b"}])

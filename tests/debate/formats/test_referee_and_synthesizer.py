@@ -17,11 +17,9 @@ from server.debate.views.markdown import (
     render_transcript,
     render_verdict,
 )
-from server.debate.views.rounds import list_tasks
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_result, build_verdict
 from server.debate.views.warnings import find_verdict_warnings
-from server.engine.database.summaries import build_search_text
 from tests.support import simulation
 
 pytestmark = pytest.mark.requirement("C10")
@@ -193,14 +191,6 @@ class TestFailing:
         assert shown.startswith("## Verdict: Leaning")
         assert "The talk ended" not in shown
 
-    def test_a_bad_reply_and_then_a_failing_provider_pause_it_too(self) -> None:
-        answers = iter(["No idea.", simulation.ProviderFailure("timeout")])
-        assert panel(result(lambda _: next(answers)), output_schema=SCHEMA).play().status == "paused"
-
-    def test_a_paused_debate_is_shown_with_its_reason(self) -> None:
-        at = panel(result(simulation.ProviderFailure("unavailable", "no such host"))).play()
-        assert render_transcript(at.debate, at.log).endswith("synthesizer: no such host*\n")
-
 
 class TestProse:
     def test_a_result_in_prose_is_kept_up_to_a_length(self) -> None:
@@ -215,10 +205,6 @@ class TestProse:
         assert any("far too small" in caution for caution in build_verdict(at.debate).cautions)
         assert not any("far too small" in caution for caution in find_verdict_warnings(panel().play().debate))
 
-    def test_a_search_finds_a_debate_by_its_result(self) -> None:
-        at = panel(result("Buy the red one.")).play()
-        assert "Buy the red one." in build_search_text(at.debate, [entry.event for entry in at.log])
-
 
 def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
     made = simulation.build_setup(
@@ -232,14 +218,6 @@ def test_officers_take_their_models_from_those_who_do_not_debate() -> None:
     assert made.synthesizer
     assert {made.moderator.model, made.referee.model, made.synthesizer.model, *made.judges.models} == {"c"}
     assert made.synthesizer.prompt == "Be brief."
-
-
-@pytest.mark.requirement("C16")
-def test_officers_are_in_the_tasks() -> None:
-    at = panel(referee=True).play()
-    rows = [(row["seat"], row["task"], row["state"]) for row in list_tasks(at.debate)]
-    assert rows.count(("referee", "audit", "done")) == 2
-    assert rows[-1] == ("synthesizer", "deliverable", "done")
 
 
 def test_an_empty_answer_with_a_call_of_a_function_is_no_result() -> None:

@@ -177,14 +177,6 @@ class TestReading:
         assert isinstance(event, Failed)
         assert event.detail == why
 
-    def test_an_unreadable_ballot_is_asked_for_once_more(self) -> None:
-        answers = iter([PROSE, A])
-        at = vote("", B)
-        at.script = task_script({"ballot": lambda c: next(answers) if c.seat == "Speaker 1" else B})
-        at.play()
-        assert len(at.debate.ballots) == 2
-        assert f"{UNCLEAR.replace(', C', '')}. Answer again, as asked." in at.prompts("Speaker 1")[-1]
-
     def test_ballots_are_private(self) -> None:
         at = vote(A, B, C, phases=STRAW).play()
         assert not any("better supported." in render_prompt_text(prompt) for _, prompt in at.calls_made)

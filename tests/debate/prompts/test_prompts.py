@@ -14,9 +14,8 @@ from server.debate.prompts.wording import (
     COMMON_RULES,
     ORDER_INSTRUCTIONS,
     PHASE_INSTRUCTIONS,
-    phase_instruction,
 )
-from tests.support.prompt_texts import UNUSUAL, last_line, malformed_first_reply, note, render_prompts
+from tests.support.prompt_texts import UNUSUAL, last_line, note, render_prompts
 from tests.support.simulation import build_setup, render_prompt_text, simulate
 
 pytestmark = pytest.mark.requirement("D19")
@@ -75,20 +74,6 @@ class TestLayout:
         at.play_through_round(1).add_events(note("Mind the costs.")).play_to_round(2)
         assert [m.role for m in render(at.debate, at.pending_calls()[0]).messages] == ["system", "user"]
         assert render_prompts(at)[0] == COMPLETE
-
-    def test_without_documents_their_heading_is_absent(self) -> None:
-        (prompt, _) = render_prompts(simulate().play_to_round(1))
-        assert "# Document" not in prompt
-
-    def test_every_phase_of_every_format_has_a_text(self) -> None:
-        for name, row in FORMATS.items():
-            at = simulate(build_setup(format=name)).play()
-            for phase in row.phases:
-                assert phase_instruction(phase)
-                assert any(
-                    f": {phase.name}\n{phase_instruction(phase)}\n" in render_prompt_text(prompt)
-                    for _, prompt in at.calls_made
-                )
 
     def test_a_phase_without_a_text_has_its_heading(self) -> None:
         first = FORMATS["verdict"].phases[0].model_copy(update={"name": "duel"})
@@ -163,13 +148,3 @@ class TestTheBrief:
 
 
 WITH_LETTERS = [("A", "build it"), ("B", "buy it"), ("C", "wait")]
-
-
-def test_rendering_a_debate_again_gives_the_same_bytes() -> None:
-    def prompts() -> list[object]:
-        return [
-            prompt
-            for _, prompt in simulate(build_setup(debaters=UNUSUAL), malformed_first_reply).play().calls_made
-        ]
-
-    assert prompts() == prompts()

@@ -7,7 +7,7 @@ import pytest
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.commands.setup.formats import FORMATS
 from tests.support.prompt_texts import UNUSUAL, blocks, last_line, malformed_first_reply, note, render_prompts
-from tests.support.simulation import build_debaters, build_setup, render_prompt_text, simulate
+from tests.support.simulation import build_setup, render_prompt_text, simulate
 
 pytestmark = pytest.mark.requirement("D19")
 
@@ -60,14 +60,6 @@ class TestWhoSeesWhat:
         for seen in range(3):
             assert len(blocks(render_prompts(at)[0])) == seen
             at.add_events(at.answer(at.pending_calls()[0]))
-
-    @pytest.mark.requirement("C2")
-    def test_in_declared_order_debaters_see_turns_as_recorded(self) -> None:
-        at = simulate(
-            build_setup(format="verdict", debaters=build_debaters(6)), lambda call: f"By {call.seat[-1]}."
-        ).play_to_round(2)
-        spoken = [f"By {n}." for n in range(1, 7)]
-        assert blocks(render_prompts(at)[0]) == spoken
 
     def test_a_role_and_a_system_prompt_reach_only_their_seat(self) -> None:
         request = [

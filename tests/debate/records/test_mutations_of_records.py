@@ -31,7 +31,7 @@ from tests.support.simulation import (
 pytestmark = pytest.mark.requirement("N26")
 
 RECORDS = play_records()
-MUTATIONS = 150  # of each record, drawn
+FEW = 10  # mutations of each record, drawn: too few to say which outcome is more frequent
 
 COMPUTED = frozenset(
     {"phase_entered", "block_ended", "default_positions_used", "default_plan_used", "handed_off"}
@@ -74,11 +74,11 @@ def alter(bodies: Bodies, index: int, path: Path, value: Any) -> Bodies:
     return [*bodies[:index], changed, *bodies[index + 1 :]]
 
 
-def mutate(bodies: Bodies, draw: random.Random) -> Iterator[tuple[str, Path, Bodies]]:
+def mutate(bodies: Bodies, draw: random.Random, most: int) -> Iterator[tuple[str, Path, Bodies]]:
     """(kind of the entry, field, the record with another value there)."""
     names = [debater["name"] for debater in bodies[0]["debaters"]]
     places = [(index, path) for index, body in enumerate(bodies) for path in find_paths(body)]
-    for index, path in draw.sample(places, min(len(places), MUTATIONS)):
+    for index, path in draw.sample(places, min(len(places), most)):
         value: Any = bodies[index]
         for key in path:
             value = value[key]
@@ -94,12 +94,12 @@ def tells_only_what_follows(debate: Debate) -> bool:
     return bool(debate.ended) or not isinstance(decide(debate), Record) or not debate.verdict
 
 
-@pytest.mark.full
+@pytest.mark.parametrize("most", [FEW, pytest.param(150, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", RECORDS)
-def test_an_edited_record_is_refused_or_could_have_happened(name: str) -> None:
+def test_an_edited_record_is_refused_or_could_have_happened(name: str, most: int) -> None:
     refusals, possible = list[str](), 0
     is_fork = bool(RECORDS[name][0]["forked_from"])
-    for kind, path, changed in mutate(RECORDS[name], random.Random(name)):  # noqa: S311  (the same every time)
+    for kind, path, changed in mutate(RECORDS[name], random.Random(name), most):  # noqa: S311  (the same every time)
         debate, refusal = try_to_verify(changed)
         if debate is None:
             refusals.append(refusal)
@@ -109,7 +109,7 @@ def test_an_edited_record_is_refused_or_could_have_happened(name: str) -> None:
         assert tells_only_what_follows(debate)
 
     assert all(refusal.startswith("Entry ") for refusal in refusals)
-    assert len(refusals) > possible
+    assert len(refusals) > (0 if most == FEW else possible)
 
 
 def try_to_verify(bodies: Bodies) -> tuple[Debate | None, str]:
@@ -164,8 +164,9 @@ def steer(at: DebateSimulation, draw: random.Random) -> None:
         return
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 40))]
+)
 def test_what_did_happen_passes_with_its_failures_interventions_and_forks(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311  (the same every time)
     opened = label_positions(SETUPS[draw.choice(list(SETUPS))])

@@ -1,6 +1,5 @@
 """Answers as models give them that were offered no schema: what is clear is understood, what is not is asked again."""
 
-import json
 from time import process_time
 from typing import Any
 
@@ -289,13 +288,3 @@ def test_a_megabyte_of_rubbish_is_read_in_no_time(piece: str) -> None:
         assert (
             process_time() - started < 5
         )  # 0.05 s on an idle machine; what grows with the square takes minutes
-
-
-def test_a_judge_is_told_what_was_unclear_and_asked_once_more() -> None:
-    answers = iter(["Sorrel wins. Walnut wins."] + [json.dumps({"winner": "Sorrel", "margin": 2})] * 3)
-    at = hold()
-    at.script = task_script({"judgment": lambda _: next(answers)})
-    at.play()
-    assert at.debate.verdict
-    assert [failure.cause for failure in at.debate.failures] == ["unreadable"]
-    assert "finds for more than one position" in at.prompts("judge 1")[-1]

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
-from server.debate.facts.events import Concluded, Paused, Resumed
-from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.events import Concluded, Paused
 from server.debate.facts.setup.limits import Breakpoint
 from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Record, Wait, decide
+from server.debate.rules.decide import Record, decide
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -331,12 +330,3 @@ def test_a_pause_whose_breakpoints_are_not_its_cause_is_impossible() -> None:
     for event in impossible:
         with pytest.raises(IllegalEvent):
             fresh.add_events(event)
-
-
-def test_a_paused_debate_waits_with_the_reason() -> None:
-    at = begin("verdict")
-    with pytest.raises(IllegalEvent):
-        at.add_events(Paused(reason="twice"))
-    assert decide(at.debate) == Wait(at.debate.paused.reason if at.debate.paused else "")
-    at.add_events(Resumed(), TalkConcluded())
-    assert at.play().status == "concluded"

@@ -27,7 +27,6 @@ from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Ask, Record, Wait, decide
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_interventions
-from server.debate.views.markdown import render_verdict
 from server.debate.views.progress import estimate_line
 from server.debate.views.state import status_reason
 from tests.support.simulation import (
@@ -58,16 +57,6 @@ def asked(at: DebateSimulation) -> int:
 
 
 class TestCalls:
-    def test_a_debate_that_wants_thirty_calls_and_may_have_ten_is_judged_after_ten(self) -> None:
-        opened = build_setup(
-            format="verdict", debaters=build_debaters(3), max_rounds=9, options=limited(max_calls=11)
-        )
-        at = simulate(opened).play()
-        assert (asked(at), at.status) == (11, "concluded")
-        assert status_reason(at.debate).startswith("budget: 9 of 11 calls spent, and 2 calls reserved")
-        assert "3 rounds of talk, 9 turns." in render_verdict(at.debate)
-        assert at.debate.verdict
-
     @pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "full"])
     @pytest.mark.parametrize("most", range(6, 16))
     def test_no_format_asks_more_than_it_may(self, name: str, most: int) -> None:
@@ -112,14 +101,6 @@ class TestCalls:
         at.script = lambda _: ProviderFailure("unavailable")
         failure = at.answer(at.pending_calls()[0]).model_copy(update={"attempts": 0})
         assert compute_spending(at.add_events(failure).debate).calls == 0
-
-    def test_a_budget_may_pause_instead_and_go_on_when_it_is_extended(self) -> None:
-        limits = limited(max_calls=6, on_budget="pause")
-        at = simulate(build_setup(format="verdict", max_rounds=9, options=limits)).play()
-        assert at.status == "paused"
-        assert "Extend the limits, or conclude." in status_reason(at.debate)
-        at.add_events(LimitsChanged(limits=Limits(max_calls=100)), Resumed()).play()
-        assert (at.status, status_reason(at.debate)) == ("concluded", "max_rounds")
 
     def test_without_room_for_a_round_of_talk_nothing_begins(self) -> None:
         with pytest.raises(InvalidRequestError, match="do not allow one round of talk"):

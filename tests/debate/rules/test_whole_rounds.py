@@ -16,6 +16,7 @@ from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Ask, decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
+from tests.support.pairwise import parametrize_pairwise
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -42,10 +43,15 @@ def turns_by_round(at: DebateSimulation) -> list[int]:
     return [numbers.count(number) for number in sorted(set(numbers))]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("officers", [{}, {"referee": True}, {"moderator": {"opens": True, "closes": True}}])
-@pytest.mark.parametrize("name", ["second_opinion", "verdict", "settle", "round_robin", "oxford", "full"])
-@pytest.mark.parametrize("most", range(11, 25))
+@parametrize_pairwise(
+    most={str(most): most for most in range(11, 25)},
+    name={name: name for name in ("second_opinion", "verdict", "settle", "round_robin", "oxford", "full")},
+    officers={
+        "none": {},
+        "referee": {"referee": True},
+        "moderator": {"moderator": {"opens": True, "closes": True}},
+    },
+)
 def test_no_budget_of_calls_leaves_a_round_with_a_turn_short(name: str, most: int, officers: Any) -> None:
     try:
         opened = open_panel(name, limits={"max_calls": most}, options=officers)

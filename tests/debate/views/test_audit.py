@@ -97,14 +97,6 @@ class TestRounds:
             for reading in (1, 2)
         ]
 
-    def test_a_round_is_over_when_no_slot_is_open(self) -> None:
-        at = simulate().play_to_round(1)
-        assert not build_round(at.debate, 1)["over"]
-        assert build_round(at.play_through_round(1).debate, 1)["over"]
-        at.play_to_round(2)
-        assert build_round(at.debate, 1)["over"]
-        assert not build_round(at.debate, 2)["over"]
-
 
 class TestRecord:
     def test_the_receipt_is_the_head_of_the_chain(self) -> None:

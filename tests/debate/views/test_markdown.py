@@ -174,17 +174,6 @@ class TestVerdict:
         assert "\n**Failures**\n- Speaker 3 (scripted): no answer in time (timeout, 3 times)\n" in text
         assert "\n- 3 answers failed; see failures.\n" in text
 
-    @pytest.mark.requirement("N2")
-    def test_where_nobody_won_the_finding_is_the_count_and_nobody_dissents(self) -> None:
-        at = hold(
-            render_finding("A", verdict="Against, of course."), render_finding("B", verdict="For, of course.")
-        )
-        text = render_verdict(at.debate)
-        count = "No finding: 1 of 2 found for Proponent (for); 1 of 2 found for Opponent (against)."
-        assert f"\n\n> {count}\n" in text
-        assert "of course" not in text
-        assert "**Dissent**" not in text
-
 
 class TestCost:
     @pytest.mark.parametrize(
