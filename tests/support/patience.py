@@ -22,7 +22,9 @@ def measure_slowness() -> float:
     return max(1.0, (monotonic() - started_at) / IDLE_START)
 
 
-SLOWNESS = float(os.environ.setdefault(VARIABLE, f"{measure_slowness():.2f}"))
+if VARIABLE not in os.environ:
+    os.environ[VARIABLE] = f"{measure_slowness():.2f}"
+SLOWNESS = float(os.environ[VARIABLE])
 PATIENCE = 20 * SLOWNESS
 """Seconds for anything that a test waits for: an answer, a reader, a child process that ends."""
 START_PATIENCE = 2 * PATIENCE

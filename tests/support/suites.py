@@ -20,24 +20,13 @@ from hypothesis import settings, strategies
 TESTS = Path(__file__).parents[1]
 
 FULL_FOLDERS = (
-    *(
-        "access",
-        "cli",
-        "clients",
-        "evaluation",
-        "http_server",
-        "mcp",
-        "research",
-        "telemetry",
-        "upkeep",
-        "web",
-    ),
-    "storage/postgres",
+    *("access", "cli", "clients", "evaluation", "http_server", "mcp", "research"),
+    *("storage/postgres", "telemetry", "upkeep", "web"),
 )
 """Not even imported by the fast suite. Each of these doors has a test in `tests/smoke`."""
 
-UNLIMITED = "smoke"
-"""The folder of those few tests of the fast suite that start processes."""
+SMOKE = TESTS / "smoke"
+"""The few tests of the fast suite that start processes, and may cost what that takes."""
 
 FAST, EVERYTHING = "not full", "full or not full"
 
@@ -72,13 +61,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(SystemRandom().randrange(2**32))  # workers get it, too
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    seed = config.option.hypothesis_seed
-    return f"suite: {config.option.markexpr or 'what was named'}" + (
-        f", --hypothesis-seed={seed}" if seed else ""
-    )
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Importing what will not run would cost a third of the fast suite's time."""
     return True if config.option.markexpr == FAST and is_in_full_folder(collection_path) else None
@@ -92,10 +74,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    strategies.characters(
-        categories=["Lu"]
-    ).validate()  # makes hypothesis' table of characters, which takes a second
-    gc.freeze()  # else each collection of garbage looks through ten thousand tests, at the expense of one of them
+    # What would otherwise be at the expense of some test: hypothesis makes its table of characters on first use, which
+    # takes a second, and each collection of garbage looks through ten thousand tests.
+    strategies.characters(categories=["Lu"]).validate()
+    gc.freeze()
 
 
 def is_in_full_folder(path: Path) -> bool:
@@ -168,7 +150,7 @@ def pytest_runtest_makereport(
 
 def is_limited(item: pytest.Item) -> bool:
     is_distorted = sys.gettrace() is not None  # by coverage, or a debugger
-    is_cheap = item.get_closest_marker("full") is None and TESTS / UNLIMITED not in item.path.parents
+    is_cheap = item.get_closest_marker("full") is None and SMOKE not in item.path.parents
     is_first = len(sys.modules) - item.stash[MODULES_BEFORE] > A_LIBRARY
     return bool(item.config.option.cpu_limit) and is_cheap and not is_distorted and not is_first
 
@@ -197,7 +179,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if seed := config.option.hypothesis_seed:
+        terminalreporter.line(f"searches can be repeated with --hypothesis-seed={seed}")
     if os.environ.get("CI") and _unexpected_skips:
         terminalreporter.section("Skipped in CI, which is a failure")
         for name, reason in _unexpected_skips.items():
