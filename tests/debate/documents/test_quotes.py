@@ -107,6 +107,10 @@ def test_parts_of_a_quote_have_to_stand_near_each_other() -> None:
     assert find_span(quote, far) is None
     assert find_span(quote, near)
     assert find_span(quote, f"{far}. {near}")
+    last = (
+        f"one two three four{' filler' * 284} five six seven eight"  # the next part begins within the limit
+    )
+    assert find_span(quote, last)
 
 
 def test_short_quotes_and_those_that_name_no_document_are_not_looked_up() -> None:

@@ -217,6 +217,10 @@ class TestWords:
     def test_a_synthesis_is_told_as_the_position_that_was_made(self) -> None:
         assert judged(*[MADE] * 3).verdict == "First one, then the other."
 
+    def test_who_votes_for_a_position_dissents_from_one_that_was_made_of_all(self) -> None:
+        found = build_verdict(hold(*[MADE] * 4, twice("A", verdict="It is A.")).debate)
+        assert (found.outcome, found.dissent) == ("synthesis", ["judge 5: It is A."])
+
     def test_where_nobody_won_the_count_tells_it_and_no_judge_does(self) -> None:
         found = judged(*[twice("B", verdict="It is B.")] * 2, twice("A", verdict="It is A."))
         assert (found.outcome, found.reasoning) == ("contested", "")
