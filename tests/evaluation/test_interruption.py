@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,14 +29,6 @@ AT_ONCE = 4  # debates, by default
 
 COMMAND = ("-m", "counterpoint", "evaluate")
 MODELS = ("--model", "openai/a", "--model", "openai/b", "--judge", "openai/j", "--json")
-
-
-@pytest.fixture(autouse=True)
-def default_sigint() -> Iterator[None]:
-    """A shell ignores SIGINT in background jobs, and children inherit that unless it is handled here."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True)

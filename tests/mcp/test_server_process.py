@@ -19,14 +19,6 @@ from tests.support.servers import Cli
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals to send")
 
 
-@pytest.fixture
-def default_sigint() -> Iterator[None]:
-    """A shell ignores SIGINT in background jobs, and children inherit that unless it is handled here."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.requirement("M4")
 def test_serve_is_what_the_command_alone_does_and_closing_stdin_ends_it(serve: Start, database: str) -> None:
     served = serve("--db", database, "serve")
@@ -37,7 +29,6 @@ def test_serve_is_what_the_command_alone_does_and_closing_stdin_ends_it(serve: S
 
 @posix
 @pytest.mark.requirement("M3", "N8")
-@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code: int) -> None:
     served = serve()
@@ -59,7 +50,6 @@ def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code
 
 @posix
 @pytest.mark.requirement("M3", "N8")
-@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
 def test_after_a_signal_continue_says_only_what_is_missing(cli: Cli, name: str, code: int) -> None:
     debate = [*COMMAND, "debate", "Tabs?", "--no-framing", "--format", "verdict"]

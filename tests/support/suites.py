@@ -6,6 +6,7 @@ full suite if it is marked so, or lies in one of `FULL_FOLDERS`; a test that bel
 
 import gc
 import os
+import signal
 import sys
 import time
 from collections.abc import Generator
@@ -46,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell ignores SIGINT in its background jobs, and the programs that tests start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     is_anything_named = config.args_source is pytest.Config.ArgsSource.ARGS
     if config.option.markexpr == "full":
         config.option.markexpr = EVERYTHING
