@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     # What would otherwise be at the expense of some test: hypothesis makes its table of characters on first use, which
     # takes a second, and each collection of garbage looks through ten thousand tests.
-    strategies.characters(categories=["Lu"]).validate()
+    strategies.text().validate()
     gc.freeze()
 
 
