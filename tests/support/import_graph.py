@@ -1,6 +1,6 @@
 """The graph of imports between the packages of `counterpoint`, `server` and `storage`.
 
-`python -m tests.support.import_graph` prints layers, dependencies, and the number of entries in each folder.
+`python -m tests.support.import_graph` prints layers and dependencies.
 Imports inside functions count.
 """
 
@@ -34,7 +34,7 @@ def parse_module(path: Path) -> ast.Module:
 
 
 def package_of_module(module: str) -> str:
-    """The unit that `tests/rooms.py` has a row for, without the prefix `server`: `debate.rules`.
+    """The unit of a module, without the prefix `server`: `debate.rules`.
 
     This is a folder. In a folder with subfolders each file is a unit of its own: `models.registry` is above
     `models.providers`, and `models`, the package's own file, below both. `ONE_UNIT` and `WITH_SUBFOLDERS` have the
@@ -97,16 +97,6 @@ def compute_layers() -> list[list[str]]:
     return found
 
 
-def count_folder_entries() -> dict[str, int]:
-    """The number of files and subfolders with code in each folder, without `__init__.py`."""
-    folders = {parent for path in FILES for parent in path.parents if parent != Path()}
-    inside = {
-        folder: {path.parts[len(folder.parts)] for path in FILES if path.is_relative_to(folder)}
-        for folder in folders
-    }
-    return {str(folder): len(inside[folder] - {"__init__.py"}) for folder in sorted(folders)}
-
-
 def render_report() -> str:
     graph = package_dependencies()
     lines = [
@@ -116,8 +106,6 @@ def render_report() -> str:
     for number, units in enumerate(reversed(compute_layers())):
         lines += [f"layer {len(compute_layers()) - number}"]
         lines += [f"  {one} -> {', '.join(sorted(graph[one])) or '-'}" for one in units]
-    lines += ["", "entries of each folder"]
-    lines += [f"  {count:3} {folder}" for folder, count in count_folder_entries().items()]
     return "\n".join(lines)
 
 
