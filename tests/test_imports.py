@@ -61,8 +61,10 @@ ROOMS = {
         "anyio mcp sse_starlette starlette uvicorn",
     ),
     "cli": (
-        "access client_configs compose debate engine evaluation hooks http_server mcp models redaction research "
-        "settings signing startup storage upkeep web",
+        (
+            "access client_configs compose debate engine evaluation hooks http_server mcp models redaction research "
+            "settings signing startup storage upkeep web"
+        ),
         "anyio click pydantic rich",
     ),
     "__main__": ("cli mcp", ""),

@@ -76,11 +76,3 @@ def test_what_has_another_shape_names_requirements_and_a_file_that_is_there() ->
         assert names
         assert set(names) <= {*BUILT, *PARTLY}, described
         assert (ROOT / place.strip("`")).is_file(), described
-
-
-def test_the_tests_that_the_page_of_sources_speaks_of_have_each_line_but_those_it_names() -> None:
-    carried_there = {
-        name for path in (TESTS / "mcp").glob("test_source_documents_*.py") for name in find_marked_ids(path)
-    }
-    left_out = {"D6", "D7", "D8", "D9", "D17", "D18", "D20", "D22", "D28"}
-    assert {name for name in BUILT if name[0] in "ABCD"} - carried_there == left_out

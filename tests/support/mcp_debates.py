@@ -10,7 +10,7 @@ from mcp import Client
 
 from server.debate.views.catalog import VIEWS
 from server.mcp.resources import PATHS
-from server.models import FunctionCall, ModelError, Request
+from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_function_calls, build_reply_text
 from tests.support.client_calls import call, read_resource
 from tests.support.servers import OpenClient
@@ -38,12 +38,6 @@ def build_scripted_model(**answers: TaskAnswer | list[TaskAnswer]) -> ScriptedMo
         return json.dumps(reply) if isinstance(reply, dict) else reply
 
     return ScriptedModel(script)
-
-
-def build_handoff_calls(response: str, to: str) -> tuple[FunctionCall, ...]:
-    """A call of the function `handoff`, as a model returns it."""
-    arguments = json.dumps({"response": response, "next_agent_name": to})
-    return (FunctionCall("handoff", arguments),)
 
 
 def find_prompts(model: ScriptedModel, task: str) -> list[str]:

@@ -1,64 +1,17 @@
-"""The observer over the whole path: asked for with a tool, answered by a model, read in views and by subscribers."""
+"""The benchmark of observers: how much of what is there a model sees, and how much that is not."""
 
 import json
-from collections.abc import AsyncIterator
-from typing import Any
 
 import anyio
 import pytest
 
 from benchmarks.recorded.rhetoric import measure
-from benchmarks.recorded.rhetoric_cases import CASES, Case
+from benchmarks.recorded.rhetoric_cases import CASES
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.patience import PATIENCE
-from tests.support.scripted_debates import ScriptedDebates, find_for, open_scripted_debates
 
 pytestmark = [pytest.mark.requirement("D14"), pytest.mark.anyio]
-
-
-@pytest.fixture
-async def debates(open_modern: Any) -> AsyncIterator[ScriptedDebates]:
-    async with open_scripted_debates(open_modern) as opened:
-        yield opened
-
-
-def speak_case(case: Case) -> Any:
-    return lambda request: case.before if request.seat == "Ada" else case.turn
-
-
-def see_case(case: Case) -> Any:
-    """A model that copies the words of the case, with the labels that its prompt has."""
-
-    def see(request: Request) -> str:
-        ada, bob = [label for label, _ in request.prompt.summary.positions]
-        mark = {"pattern": case.pattern, "speaker": bob, "words": case.words, "why": "So it is."}
-        other = {"of": ada if case.original else None, "original_words": case.original or None}
-        return json.dumps({"marks": [mark | other]})
-
-    return see
-
-
-async def test_a_mark_is_in_every_view_and_in_no_prompt_of_a_judge(debates: ScriptedDebates) -> None:
-    case = next(one for one in CASES if one.original)
-    ran = await debates.hold(
-        argument=speak_case(case),
-        observation=see_case(case),
-        judgment=find_for("Buy now"),
-        max_rounds=1,
-        options={"observer": True},
-    )
-    assert ran["status"] == "concluded"
-    name = case.pattern.replace("_", " ")
-    assert ran["rhetoric"] == [f"Bob, of 1 turns, as the observer alleges: {name} in 1"]
-    analysis = await debates.view(ran, "analysis")
-    (mark,) = analysis["rhetoric"]["marks"]
-    assert case.turn[mark["said"]["start"] : mark["said"]["end"]] == mark["said"]["quote"] == case.words
-    assert (mark["original"] or {"quote": ""})["quote"] == case.original
-    events = (await debates.view(ran, "events"))["events"]
-    (row,) = [row for row in events if "rhetorical_pattern" in row["names"]]
-    assert row["marks"][0]["pattern"] == case.pattern
-    assert not any("observer" in prompt.lower() for prompt in debates.prompts("judgment"))
 
 
 async def test_the_benchmark_counts_what_a_model_sees() -> None:
@@ -78,13 +31,3 @@ async def test_the_benchmark_counts_what_a_model_sees() -> None:
     with anyio.fail_after(PATIENCE):
         failed = await measure(ScriptedModel(lambda _: "No."), CASES[:1])
     assert failed[0].counts == {"failed": 1}
-
-
-async def test_true_a_model_or_an_object_ask_for_an_observer(debates: ScriptedDebates) -> None:
-    for given in (True, "other", {"model": "other", "prompt": "Be strict.", "shown": True}):
-        ran = await debates.hold(options={"observer": given}, max_rounds=1)
-        assert debates.prompts("observation")
-    assert "Be strict." in debates.prompts("observation")[0]
-    tasks = await debates.view(ran, "tasks")
-    assert [row["state"] for row in tasks["tasks"] if row["task"] == "observation"] == ["done"]
-    assert "options.observer.show" in await debates.refuse(options={"observer": {"show": 1}})

@@ -7,7 +7,7 @@ from server.debate.views.verdict import build_result, build_verdict
 from tests.support.plain_debates import over
 from tests.support.simulation import QUESTION, build_debaters, build_setup, render_finding, simulate
 
-pytestmark = pytest.mark.requirement("D2")
+pytestmark = pytest.mark.requirement("C11", "D2")
 
 
 class TestTranscript:
