@@ -3,7 +3,7 @@
 import math
 import random
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.debate.commands.requests import ChangesInput
 from server.debate.facts.answers import Usage, build_embedding_key
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.memory import (
@@ -30,7 +29,6 @@ from server.models.fakes.scripted import ScriptedModel
 from storage.contract.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
 from tests.contract.journal_similarity import conclude
-from tests.engine.test_memory import plant_hidden
 from tests.support.engines import open_engine, run_debate
 from tests.support.patience import PATIENCE
 
@@ -108,25 +106,6 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
         assert await recall_ids(store, SAME) == []
         for question in (f"{BILLING}!", BILLING_IN_PART):
             assert await recall_ids(store, question) == [billing.id]
-
-
-@pytest.mark.full
-async def test_debates_that_are_not_recalled_are_not_among_those_compared(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        store = manager.store
-        store.embed = embed_planted
-        billing = await run_debate(manager, question=BILLING)
-        await plant_hidden(store.journal, PARTY, NEWEST // 3)
-        assert await recall_ids(store, SAME) == [billing.id]
-
-
-async def test_of_a_family_of_forks_one_is_recalled_by_meaning(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        manager.store.embed = embed_planted
-        parent = await run_debate(manager, question=BILLING)
-        fork = await manager.fork(parent.id, 0, ChangesInput(run=True, seed=7), actor="test")
-        await manager.follow(fork.id, wait=20)
-        assert await recall_ids(manager.store, SAME) == [fork.id]
 
 
 @pytest.mark.full
@@ -240,26 +219,6 @@ class ShortEmbedder:
         return Embeddings(tuple((1.0, float(len(text))) for text in texts), Usage(model="m", input_tokens=1))
 
 
-class Kept(DatabaseCache):
-    """Has a vector of every text at once."""
-
-    async def find_vectors(self, keys: Collection[str]) -> dict[str, Vector]:
-        return dict.fromkeys(keys, (1.0, 0.5))
-
-
-async def test_the_event_loop_goes_on_while_kept_vectors_are_checked(tmp_path: Path) -> None:
-    went_on = anyio.Event()
-
-    async def go_on() -> None:
-        went_on.set()
-
-    async with open_journal(tmp_path / "db") as journal, anyio.create_task_group() as tasks:
-        tasks.start_soon(go_on)
-        found = await CachedEmbedder("m", ShortEmbedder(), Kept(journal, 10**6)).embed(["one", "two"], 5)
-        assert found.vectors == ((1.0, 0.5),) * 2
-        assert went_on.is_set()
-
-
 async def test_a_model_of_the_same_name_elsewhere_finds_no_vectors(tmp_path: Path) -> None:
     short = ShortEmbedder()
     async with open_journal(tmp_path / "db") as journal:
@@ -280,18 +239,6 @@ async def test_vectors_of_a_model_that_was_replaced_are_asked_for_again(tmp_path
         assert (short.asked, found.usage.input_tokens) == (["three", "one", "two"], 2)
         again = await CachedEmbedder("m", short, cache).embed(["one", "two"], 5)
     assert (again.usage.attempts, len(short.asked)) == (0, 3)
-
-
-async def test_vectors_of_two_models_that_were_kept_one_by_one_are_asked_for_again(tmp_path: Path) -> None:
-    short = ShortEmbedder()
-    async with open_journal(tmp_path / "db") as journal:
-        cache = DatabaseCache(journal, 10**6)
-        await CachedEmbedder("m", ScriptedEmbedder(), cache).embed(["one"], 5)
-        await CachedEmbedder("m", short, cache).embed(["two"], 5)
-        for _ in range(2):
-            found = await CachedEmbedder("m", short, cache).embed(["one", "two"], 5)
-            assert found.vectors == ((1.0, 3.0), (1.0, 3.0))
-    assert short.asked == ["two", "one", "two"]
 
 
 MANY = [f"text {n}" for n in range(TEXTS_AT_ONCE + 1)]
@@ -342,15 +289,6 @@ async def test_what_was_answered_before_a_failure_is_paid_and_kept(
         assert asked.asked == []
 
 
-async def test_a_failure_before_any_answer_has_no_usage(tmp_path: Path) -> None:
-    async with open_journal(tmp_path / "db") as journal:
-        with pytest.raises(ModelError) as caught:
-            await CachedEmbedder("m", FailingEmbedder("down", 1), DatabaseCache(journal, 10**6)).embed(
-                MANY, 5
-            )
-    assert (caught.value.usage, caught.value.attempts) == (None, 3)
-
-
 async def test_a_debate_counts_vectors_that_were_paid_for_nothing(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         await run_debate(manager, question=BILLING)
@@ -359,13 +297,6 @@ async def test_a_debate_counts_vectors_that_were_paid_for_nothing(tmp_path: Path
         assert asked.debate.setup.memory
         assert len(asked.debate.setup.memory.ids) == 1  # by words
         assert (asked.debate.usage[0].model, asked.debate.usage[0].cost_usd) == ("planted", "0.01")
-
-
-async def test_many_texts_are_embedded_in_several_requests(tmp_path: Path) -> None:
-    texts = [f"text {n}" for n in range(200)]
-    async with open_journal(tmp_path / "db") as journal:
-        found = await CachedEmbedder("m", ScriptedEmbedder(), DatabaseCache(journal, 10**7)).embed(texts, 5)
-    assert (len(found.vectors), found.usage.attempts, found.usage.input_tokens) == (200, 3, 400)
 
 
 async def test_a_cache_that_fails_costs_no_more_than_the_work(tmp_path: Path) -> None:

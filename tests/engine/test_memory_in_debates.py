@@ -126,18 +126,6 @@ def split_ballots(texts: list[str]) -> tuple[list[str], list[str]]:
     return blind, [text for text in texts if text not in blind]
 
 
-async def test_an_audience_does_not_read_it(tmp_path: Path) -> None:
-    model = ScriptedModel()
-    async with open_engine(tmp_path / "db", model) as manager:
-        await run_debate(manager, question=BILLING)
-        model.requests.clear()
-        await run_debate(
-            manager, question=RELATED, format="oxford", options={"memory": 1, "memory_for_judges": True}
-        )
-        assert has_all(find_texts(model, "argument"), HEADING)
-        assert not any(HEADING in text for text in find_texts(model, "ballot"))
-
-
 async def test_what_is_quoted_cannot_pass_for_ours(tmp_path: Path) -> None:
     model = ScriptedModel(judge)
     async with open_engine(tmp_path / "db", model) as manager:
@@ -288,32 +276,6 @@ async def test_a_debate_that_goes_while_another_recalls_it_is_told_of(tmp_path: 
 
         causes = {row["debate_id"]: row["withdrawn"] for row in build_state(started[0])["recalled"]}
         assert causes == {deleted.id: "deleted", retracted.id: "retracted", kept.id: ""}
-
-
-@pytest.mark.parametrize("cause", ["deleted", "retracted"])
-async def test_no_debate_that_is_opened_meanwhile_goes_untold(database: str, cause: str) -> None:
-    async with open_engine(database, ScriptedModel()) as manager:
-        earlier = await run_debate(manager, question=BILLING)
-        opened = [await start_debate(manager, question=RELATED, options={"memory": 1}) for _ in range(5)]
-
-        taken_back = anyio.Event()
-
-        async def take_back() -> None:
-            if cause == "deleted":
-                await delete_debate(manager, earlier.id, actor="test")
-            else:
-                tags = InterventionRequest(text="retracted")
-                await manager.intervene(earlier.id, "tag", tags, actor="test")
-            taken_back.set()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(take_back)
-            while not taken_back.is_set():
-                opened.append(await start_debate(manager, question=RELATED, options={"memory": 1}))
-
-        seen = [await manager.load(one.id) for one in opened]
-        told = [row["withdrawn"] for one in seen for row in build_state(one)["recalled"]]
-        assert {*told} == {cause}
 
 
 async def test_what_used_a_debate_that_is_retracted_elsewhere_says_so_once_that_is_imported(

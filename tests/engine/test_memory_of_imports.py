@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.memory import recall
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id
@@ -71,24 +70,6 @@ async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
         assert found == {own.id, claim["debate_id"], orphan["debate_id"]}
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("is_settled", [False, True])
-@pytest.mark.parametrize("by_meaning", [False, True])
-async def test_nor_do_forks_of_it_that_are_made_here(
-    database: str, tmp_path: Path, by_meaning: bool, is_settled: bool
-) -> None:
-    async with open_installations(tmp_path / "elsewhere", database) as (elsewhere, here):
-        own = await run_debate(here, question=BILLING)
-        claim = await export_claim(elsewhere, forked_from=own.id, forked_root=own.id)
-        imported, _ = await restore_debate(here, claim)
-        made = await fork(here, imported)
-        again = await fork(here, made)
-        if is_settled:
-            truth = InterventionRequest(to="none", reason="It failed.")
-            await here.intervene(again.id, "outcome", truth, actor="test")
-        assert await recall_ids(here, by_meaning=by_meaning) == {own.id, claim["debate_id"], again.id}
-
-
 @pytest.mark.parametrize("by_meaning", [False, True])
 async def test_a_record_hides_no_debate_that_is_imported_after_it(
     database: str, tmp_path: Path, by_meaning: bool
@@ -99,14 +80,3 @@ async def test_a_record_hides_no_debate_that_is_imported_after_it(
         for file in (claim, await export(elsewhere, later.id)):
             await restore_debate(here, file)
         assert await recall_ids(here, by_meaning=by_meaning) == {later.id, claim["debate_id"]}
-
-
-async def test_an_imported_debate_stands_beside_its_forks_of_which_one_is_recalled(
-    database: str, tmp_path: Path
-) -> None:
-    async with open_installations(tmp_path / "elsewhere", database) as (elsewhere, here):
-        parent = await run_debate(elsewhere, question=BILLING)
-        await restore_debate(here, await export(elsewhere, parent.id))
-        forks = [await fork(here, parent) for _ in range(2)]
-        assert await recall_ids(here, by_meaning=False) == {parent.id, forks[-1].id}
-        assert await recall_ids(here, by_meaning=True) == {parent.id, forks[-1].id}

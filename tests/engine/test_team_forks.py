@@ -1,6 +1,5 @@
 """Forks that want a team of their own: chosen anew when they are opened, of the parent's candidates or of others."""
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from server.debate.views.state import build_state
 from server.debate.votes.families import family
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.transfer import export_debate, restore_debate
 from tests.support.engines import run_debate, start_debate
 from tests.support.teams import DEBATERS, GOOD, NAMES, POOR, list_seats, open_many, start, teach
 
@@ -101,20 +99,6 @@ async def test_judges_of_a_fork_are_of_other_families_and_no_longer_in_reserve()
         assert own.debate.setup.judges.reserve == ("mine",)
 
 
-async def test_positions_that_a_fork_has_named_go_to_those_chosen() -> None:
-    async with open_many() as manager:
-        options = {"framing": True, "team": {"candidates": list(NAMES), "size": 3}}
-        unnamed = await start_debate(manager, hold=True, options=options)
-        await teach(manager, 100)
-        forked = await fork(manager, unnamed, 0, team={})
-        setup = forked.debate.setup
-        assert setup.framer is not None
-        assert setup.framer.models == read_team(forked).chosen
-        assert len(setup.framer.models) == 3
-        assert list_kinds(setup.framer.models) <= {*GOOD}
-        check_opened(setup)
-
-
 async def test_judges_that_were_heard_stay(database: str) -> None:
     async with open_many(database) as manager:
         options = {"synthesizer": True, "judges": {"models": ["mine"]}}
@@ -124,28 +108,6 @@ async def test_judges_that_were_heard_stay(database: str) -> None:
         forked = await fork(manager, ended, heard, team={"candidates": list(NAMES)})
         assert forked.debate.setup.judges.models == ("mine",)
         assert read_team(forked).judges == ()
-
-
-async def test_a_fork_with_a_team_of_its_own_is_restored_elsewhere(tmp_path: Any) -> None:
-    async with open_many() as manager:
-        ended = await run_debate(manager, debaters=DEBATERS, models=list(NAMES[:2]))
-        forked = await fork(manager, ended, team={"candidates": list(NAMES)}, run=True)
-        done = await manager.follow(forked.id, wait=5)
-        data = json.loads(json.dumps(await export_debate(manager, done.id)))
-    async with open_many(str(tmp_path / "elsewhere.db"), names=()) as elsewhere:
-        restored, _ = await restore_debate(elsewhere, data)
-        assert restored.debate == done.debate
-
-
-async def test_a_fork_is_chosen_for_by_what_the_owner_of_its_parent_knows(database: str) -> None:
-    async with open_many(database) as manager:
-        await teach(manager, 100, owner="ann")
-        parent = await start(manager.of("ann"))
-        asked = ChangesInput.model_validate({"team": {}})
-        for who in (manager, manager.of("ann")):
-            forked = await who.fork(parent.id, 0, asked, actor="test")
-            assert forked.owner == "ann"
-            assert read_team(forked).settled_items == 20
 
 
 async def test_judges_that_a_fork_names_were_not_chosen() -> None:

@@ -12,14 +12,11 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.setup import check_opened
 from server.debate.views.state import build_state
-from server.debate.views.verdict import build_report
 from server.debate.votes.families import family
 from server.engine.database.ledger import import_judgments, read_judgments
 from server.engine.transfer import export_debate, restore_debate
-from server.models import ModelError
-from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.check import check_database
-from tests.support.engines import open_engine, run_debate, start_debate
+from tests.support.engines import run_debate, start_debate
 from tests.support.teams import DEBATERS, GOOD, NAMES, list_seats, open_many, start, teach
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D17")]
@@ -43,18 +40,6 @@ async def test_the_choice_is_a_fact_of_the_journal_and_of_the_state(database: st
         assert json.loads(json.dumps(team)) == team
         reopened = await start(manager)
         assert reopened.debate.setup.team == snapshot.debate.setup.team
-
-
-async def test_a_replay_needs_no_ledger(tmp_path: Any) -> None:
-    async with open_many() as manager:
-        await teach(manager, 30)
-        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
-        data = json.loads(json.dumps(await export_debate(manager, ended.id)))
-        assert (await check_database(manager)).problems == ()
-    async with open_many(str(tmp_path / "elsewhere.db")) as elsewhere:
-        restored, _ = await restore_debate(elsewhere, data)
-        assert restored.debate == ended.debate
-        assert build_report(restored.debate).effort.startswith("Chosen from 12 candidates: ")
 
 
 @pytest.mark.full
@@ -249,36 +234,6 @@ async def test_what_cannot_be_chosen_is_refused_with_what_to_do() -> None:
         assert (await start(manager, size=0)).debate.setup.team == (await start(manager)).debate.setup.team
 
 
-async def test_few_candidates_of_one_family_and_names_given_twice_are_no_hindrance() -> None:
-    async with open_many() as manager:
-        rows = [*DEBATERS, {"name": "Cleo", "stance": "Ask first"}]
-        snapshot = await start(manager, rows, candidates=["acme/one", "acme/one", "acme/two"])
-        team = build_state(snapshot)["team"]
-        assert team["candidates"] == ["acme/one", "acme/two"]
-        alone = build_state(await start(manager, candidates=["acme/one"]))["team"]
-        assert alone["reason"].startswith("Chosen from 1 candidate: acme/one, acme/one")
-        assert len(team["chosen"]) == 3
-        assert " Some hold several seats: there were too few. Judges of debaters' families" in team["reason"]
-
-
-def refuse(_: object) -> str:
-    raise ModelError("refused", "it does not want to")
-
-
-async def test_a_chosen_model_that_fails_is_a_failure_as_of_any_seat() -> None:
-    models: dict[str, Any] = {
-        "acme/one": ScriptedModel(refuse, name="acme/one"),
-        "beta/one": ScriptedModel(name="beta/one"),
-    }
-    async with open_engine(":memory:", models, default="") as manager:
-        options = {"team": {"candidates": [*models]}, "fallback_models": ["beta/one"]}
-        ended = await run_debate(manager, debaters=DEBATERS, options=options)
-        assert ended.status == "concluded"
-        assert any(
-            "acme/one" in line or "Ada" in line or "Ben" in line for line in build_state(ended)["failures"]
-        )
-
-
 async def test_a_fork_keeps_the_team_unless_it_has_models_of_its_own() -> None:
     async with open_many() as manager:
         ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
@@ -288,17 +243,6 @@ async def test_a_fork_keeps_the_team_unless_it_has_models_of_its_own() -> None:
         assert other.debate.setup.team is None
         for fork in (same, other):
             check_opened(fork.debate.setup)
-
-
-async def test_a_fork_asks_nothing_of_candidates_that_were_not_chosen(tmp_path: Any) -> None:
-    database = str(tmp_path / "debates.db")
-    async with open_many(database) as manager:
-        ended = await run_debate(manager, debaters=DEBATERS, options={"team": {"candidates": list(NAMES)}})
-    seated = {*list_seats(ended), *ended.debate.setup.judges.models}
-    assert len(seated) < len(NAMES)
-    async with open_many(database, seated) as manager:
-        fork = await manager.fork(ended.id, 1, ChangesInput(), actor="test")
-        assert fork.debate.setup.team == ended.debate.setup.team
 
 
 @pytest.mark.parametrize("is_framed", [True, False])
@@ -352,10 +296,3 @@ async def test_a_file_in_which_a_choice_does_not_fit_is_refused() -> None:
     other = framed.team and framed.team.model_copy(update={"chosen": framed.team.chosen[::-1]})
     with pytest.raises(InvalidRequestError, match="team: the positions are not given to those chosen"):
         check_opened(framed.model_copy(update={"team": other}))
-
-
-async def test_a_candidate_that_cannot_be_asked_is_an_error_also_where_nobody_would_choose_it() -> None:
-    async with open_many() as manager:
-        await teach(manager, 100)
-        with pytest.raises(InvalidRequestError, match="acme/nobody"):
-            await start(manager, candidates=[*NAMES, "acme/nobody"])

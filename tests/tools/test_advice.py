@@ -111,27 +111,6 @@ async def test_the_round_that_a_refused_fork_names_is_one_that_a_fork_can_begin_
 
 
 @pytest.mark.anyio
-async def test_a_debate_that_was_paused_before_anybody_spoke_is_concluded_as_the_refusal_says(
-    open_modern: Any,
-) -> None:
-    async with open_modern() as client:
-        debate_id = (await call(client, "start_debate", question="Ship it?"))["debate_id"]
-        this = {"debate_id": debate_id}
-        for refusal, advised in (
-            ("Call step_round first.", None),
-            ("Resume it with intervene first.", ("intervene", {"action": "resume"})),
-            ("Call step_round first.", ("step_round", {})),
-        ):
-            told = await expect_tool_error(client, "intervene", **this, action="conclude")
-            assert told.endswith(refusal)
-            if advised is None:
-                await call(client, "intervene", **this, action="pause")
-            else:
-                await call(client, advised[0], **this, **advised[1])
-        await call(client, "intervene", **this, action="conclude")
-
-
-@pytest.mark.anyio
 async def test_a_value_of_several_kinds_is_told_as_one_would_write_it(open_modern: Any) -> None:
     async with open_modern() as client:
         told = await expect_tool_error(client, "start_debate", question="Tea?", options={"memory": "all"})

@@ -3,17 +3,13 @@
 import json
 from typing import Any
 
-import anyio
 import pytest
 
-from server.compose import open_manager
 from server.models import ModelError, Request
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import Settings
 from tests.support.client_calls import call, result_text
 from tests.support.mcp_debates import read_everything, read_transcript, read_view
-from tests.support.servers import Cli
-from tests.support.simulation import build_ballot, build_request
+from tests.support.simulation import build_ballot
 
 pytestmark = pytest.mark.requirement("N7", "C17")
 
@@ -143,33 +139,3 @@ async def test_what_is_told_of_an_answer_that_could_not_be_used_is_hidden_too(op
     assert not [text for text in before if SECRET in text]
     assert "Tom (bot): not shown before the caller's own answer is in (refused)" in step["failures"]
     assert SECRET in json.dumps(later["failures"])
-
-
-@pytest.mark.requirement("M5")
-def test_the_terminal_shows_it_after_the_caller_s_own(database: str, cli: Cli) -> None:
-    async def begin() -> str:
-        request = build_request(
-            question="Ship it?",
-            debaters=[ME, {**BOT, "model": "scripted"}],
-            models=["scripted"],
-            run=True,
-            max_rounds=1,
-            options={"judges": {"both_orders": False}},
-        )
-        async with open_manager(Settings(db=database)) as manager:
-            started = await manager.start(request, actor="test")
-            return (await manager.follow(started.id, wait=5)).id
-
-    debate_id = anyio.run(begin)
-    views = [cli("show", debate_id), cli("show", debate_id, "--json"), cli("export", debate_id)]
-    views += [cli("show", debate_id, "--view", view) for view in ("events", "round", "result", "analysis")]
-    record = cli("export", debate_id, "--as", "json")
-    live = cli("debate", "--continue", debate_id, input="It pays.\n\n")
-
-    said = "My answer is"  # the beginning of what `scripted` says
-    assert not [view.stdout for view in views if said in view.stdout]
-    assert said in record.stdout
-    before, asked, after = live.stdout.partition("Your turn: Me")
-    assert asked
-    assert said not in before
-    assert said in after

@@ -111,24 +111,6 @@ async def test_two_callers_who_write_a_side_each_are_two_voices(open_modern: Any
     assert not [caution for caution in step["cautions"] if "caller" in caution]
 
 
-@pytest.mark.requirement("M3")
-async def test_a_debate_that_is_stopped_in_the_middle_is_played_on_after_a_restart(open_modern: Any) -> None:
-    async with open_modern() as client:
-        step = await begun(client, format="verdict")
-        one = {"debate_id": step["debate_id"], "speaker": "Proponent", "text": "Before the restart."}
-        await call(client, "submit_turn", **one)
-        before = await read_view(client, step, "events")
-    async with open_modern() as client:
-        waiting = await call(client, "step_round", debate_id=step["debate_id"])
-        assert waiting["awaited"][0]["speaker"] == "Opponent"
-        assert "> Before the restart." in waiting["awaited"][0]["prompt"]
-        end = await by_hand(client, waiting)
-        after = await read_view(client, step, "events")
-
-    assert end["status"] == "concluded"
-    assert after["events"][: len(before["events"])] == before["events"]
-
-
 @pytest.mark.requirement("M4")
 async def test_while_a_turn_is_awaited_the_debate_says_so_everywhere(open_modern: Any) -> None:
     async with open_modern() as client:

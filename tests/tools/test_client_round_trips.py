@@ -248,18 +248,6 @@ async def test_without_an_open_call_the_debate_waits_and_nothing_fails(open_mode
     assert done["status"] == "concluded"
 
 
-async def test_a_step_that_asks_runs_no_second_round(open_modern: Any) -> None:
-    two = {**ASKED, "run": False, "max_rounds": 2}
-    async with open_modern(default="client", sampling_callback=ClientModel()) as client:
-        begun = (await trip(client, "start_debate", two)).structured_content
-        step = {"debate_id": begun["debate_id"], "wait_seconds": 5}
-        asked = await trip(client, "step_round", step)
-        done = await trip(client, "step_round", step, answer_all(asked), asked.request_state)
-
-    assert isinstance(asked, InputRequiredResult)
-    assert (done.structured_content["round"], done.structured_content["status"]) == (1, "ready")
-
-
 async def test_a_client_that_polls_tasks_is_asked_in_results_where_its_model_is_wanted(
     open_modern: Any,
 ) -> None:

@@ -115,16 +115,6 @@ async def test_where_nobody_can_be_asked_the_seat_is_the_callers(open_client: An
     assert [event["text"] for event in spoke if event["seat"] == "Me"] == ["In round 1.", "In round 2."]
 
 
-async def test_the_callers_own_seat_asks_nobody(open_client: Any) -> None:
-    person = Person("Something.")
-    sides = [{**SIDES[0], "model": "caller"}, SIDES[1]]
-    async with open_client(elicitation_callback=person) as client:
-        stood = await call(client, "start_debate", **{**ASKED, "debaters": sides})
-
-    assert stood["status"] == "waiting"
-    assert person.forms == []
-
-
 async def test_a_person_judges_and_a_ballot_that_is_none_is_left_to_the_tool(open_client: Any) -> None:
     finding = {"verdict": "It is right.", "winner": "yes", "reasoning": "Nobody answered it.", "margin": 2}
     ballot = json.dumps(build_ballot("Me", percent=60))

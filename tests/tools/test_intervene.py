@@ -148,21 +148,3 @@ async def test_what_cannot_be_done_is_answered_in_sentences(open_modern: Any) ->
             assert why in told
             assert not any(word in told for word in MOST_WORDS), told
         assert (await read_view(client, step, "interventions"))["log"] == []
-
-
-async def test_money_is_never_limited_with_a_price_that_is_unknown(open_modern: Any) -> None:
-    limited = {"limits": {"max_cost_usd": 1}}
-    async with open_modern() as client:
-        why = await expect_tool_error(
-            client, "start_debate", question="?", models=["ollama/zork"], options=limited
-        )
-        assert "the price of ollama/zork is unknown, and unknown is not free" in why
-        step = await call(client, "start_debate", question="Ship?", options=limited)
-        replace = {"action": "replace_model", "to": "judge 1", "model": "ollama/zork"}
-        why = await expect_tool_error(client, "intervene", debate_id=step["debate_id"], **replace)
-        assert "the price of ollama/zork is unknown" in why
-        changes = {"models": {"Proponent": "ollama/zork"}}
-        why = await expect_tool_error(
-            client, "fork_debate", debate_id=step["debate_id"], at_round=0, changes=changes
-        )
-        assert "the price of ollama/zork is unknown" in why

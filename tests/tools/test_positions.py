@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import anyio
 import pytest
 from mcp.types import ElicitRequestFormParams, ElicitResult, ErrorData, InputRequiredResult
 
@@ -17,8 +16,6 @@ from tests.support.mcp_debates import (
     read_transcript,
     read_view,
 )
-from tests.support.patience import PATIENCE
-from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N24", "M4")]
 
@@ -128,29 +125,6 @@ async def test_nobody_is_asked_where_there_is_nothing_to_confirm(open_client: An
         ["for", "against"],
         ["for", "against"],
     ]
-
-
-@pytest.mark.full
-@pytest.mark.requirement("N8")
-async def test_a_person_who_does_not_answer_holds_no_debate_up(open_client: Any, era: str) -> None:
-    async def silent(_context: Any, _params: Any) -> ElicitResult:
-        await anyio.sleep_forever()
-        raise AssertionError
-
-    arguments = {**ASKED, "run": True, "wait_seconds": 1}
-    async with open_client({"mine": build_framer()}, elicitation_callback=silent) as client:
-        with anyio.fail_after(PATIENCE):
-            if era == "legacy":
-                started = await client.call_tool("start_debate", arguments)
-                assert stances(started.structured_content) == DATABASES
-            else:
-                asked = await client.session.call_tool("start_debate", arguments, allow_input_required=True)
-                assert isinstance(asked, InputRequiredResult)
-            status = ""
-            while status != "concluded":
-                (row,) = (await call(client, "find_debates"))["debates"]
-                status = row["status"]
-                await wait_before_next_poll()
 
 
 async def test_an_answer_after_the_first_round_began_changes_nothing(open_modern: Any) -> None:

@@ -6,10 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.models import ModelError
 from tests.support.client_calls import call
 from tests.support.gated_model import Gate
-from tests.support.mcp_debates import build_scripted_model
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
@@ -86,20 +84,3 @@ async def test_the_total_grows_with_the_plan(open_client: Any) -> None:
     check_growth(reports)
     assert reports[0][1:] == (10.0, "Waiting for Proponent and Opponent, 0 of 10")
     assert reports[-1][1] == 18.0  # four turns more, and two waves of ballots that may end the talk
-
-
-async def test_who_failed_is_named_and_counted_once(open_client: Any) -> None:
-    reports = Reports()
-    down = ModelError("unavailable", "It is down.")
-    broken = build_scripted_model(argument=down, ballot=down)
-    debaters = [{"name": "Ada", "stance": "now", "model": "broken"}, {"name": "Ben", "stance": "later"}]
-    async with open_client({"broken": broken}, "scripted?delay=0.02") as client:
-        await client.call_tool(
-            "start_debate",
-            {"question": "Ship it?", "run": True, "debaters": debaters},
-            progress_callback=reports,
-        )
-
-    check_growth(reports)
-    assert any(message.startswith("Ada failed") for *_, message in reports)
-    assert "Ada" not in reports.answered

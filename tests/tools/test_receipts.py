@@ -10,19 +10,16 @@ from typing import Any
 import anyio
 import pytest
 
-from server.compose import open_manager
 from server.debate.commands.interventions.request import InterventionRequest
-from server.debate.commands.requests import ChangesInput
 from server.engine.debates import utc_now
 from server.engine.receipts import find_receipt
 from server.engine.transfer import export_debate, restore_debate
 from server.engine.verification import Keys, verify_file
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import Settings
-from server.signing import SigningKey, open_envelope
+from server.signing import SigningKey
 from server.tools.results import build_verdict_result
 from tests.support.client_calls import call
-from tests.support.engines import open_engine, run_debate, run_round
+from tests.support.engines import open_engine, run_debate
 from tests.support.mcp_debates import read_view
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -65,14 +62,6 @@ async def test_a_client_reads_what_was_signed(open_modern: Any) -> None:
     answers = {answer["seq"]: answer for answer in told["answers"]}
     assert {seq for vote in told["votes"] for seq in vote["readings"]} == {*answers}
     assert all(len(answer["prompt_sha256"]) == 64 for answer in answers.values())
-
-
-async def test_a_debate_that_goes_on_has_no_signed_receipt_yet(open_modern: Any) -> None:
-    async with open_modern() as client:
-        begun = await call(client, "start_debate", question="Ship it?")
-        view = await read_view(client, begun, "receipt")
-    assert (view["signed"], view["envelope"]) == (False, None)
-    assert view["problem"] == "It is signed when the debate has ended."
 
 
 async def test_it_is_made_when_the_debate_ends_and_never_again(database: str) -> None:
@@ -177,34 +166,6 @@ async def test_what_is_learnt_after_the_end_leaves_the_receipt_as_it_was(databas
         before, keys, {name: after["receipt"][name] for name in ("debate_id", "entries", "head")}, utc_now()
     )
     assert "it was cut short" in cut[-1].text
-
-
-async def test_a_debate_that_was_steered_has_a_receipt(database: str) -> None:
-    async with open_engine(database, ScriptedModel()) as manager:
-        snapshot = await run_round(manager, options={"judges": 3})
-        for action, request in (
-            ("inject", InterventionRequest(text="Mind the cost.")),
-            ("weights", InterventionRequest(weights={"judge 1": "3/2"})),
-            ("threshold", InterventionRequest(threshold="2/3")),
-            ("conclude", InterventionRequest()),
-        ):
-            await manager.intervene(snapshot.id, action, request, actor="me")
-        snapshot = await manager.follow(snapshot.id, wait=5)
-        found = await find_receipt(manager, snapshot)
-        assert found.envelope
-        told = open_envelope(found.envelope).statement["predicate"]
-    assert told["rule"]["threshold"] == "2/3"
-    assert told["votes"][0]["weight"] == "3/2"
-
-
-async def test_a_fork_has_a_receipt_of_its_own(database: str) -> None:
-    async with open_manager(Settings(db=database, models=("scripted",)), environ={}) as manager:
-        parent = await run_debate(manager)
-        fork = await manager.fork(parent.id, 1, ChangesInput(run=True), actor="test")
-        fork = await manager.follow(fork.id, wait=5)
-        receipts = [(await find_receipt(manager, each)).envelope for each in (parent, fork)]
-    assert None not in receipts
-    assert receipts[0] != receipts[1]
 
 
 def test_the_terminal_prints_a_receipt_and_verifies_it(cli: Cli, database: str, tmp_path: Path) -> None:

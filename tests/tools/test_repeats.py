@@ -106,18 +106,6 @@ async def test_a_debate_that_only_was_opened_is_run_when_the_repeat_says_so(open
     assert {opened["debate_id"]} == {ran["debate_id"], looked["debate_id"]}
 
 
-async def test_a_repeat_waits_for_the_positions_of_the_first_call(open_modern: Any) -> None:
-    model = build_scripted_model(framing=QUEUES)
-    asked = {"question": "Which queue?", "options": {"framing": True}}
-    async with open_modern({"mine": model}, "mine") as client:
-        first = await call(client, "start_debate", **asked, wait_seconds=0)
-        joined = await call(client, "start_debate", **asked)
-
-    assert (first["positions"], joined["debate_id"]) == ([], first["debate_id"])
-    assert [position["stance"] for position in joined["positions"]] == ["Use Kafka", "Use neither"]
-    assert [request.seat for request in model.requests] == ["framer"]
-
-
 async def test_a_repeat_does_not_run_past_the_person_who_is_asked(open_client: Any) -> None:
     asked_for = {"question": "Which queue?", "options": {"framing": True}, "run": True}
     shown, answered = anyio.Event(), anyio.Event()
@@ -229,26 +217,3 @@ async def test_two_servers_begin_one_debate_between_them_and_a_killed_one_keeps_
     assert (count, ended["joined"], ended["status"]) == (1, True, "concluded")
     assert ids == {ended["debate_id"]}
     assert gate.repeated_call_count == 4  # those in flight at the kill
-
-
-@pytest.mark.full
-@pytest.mark.requirement("N8")
-@pytest.mark.parametrize("requests", [0, 1])
-async def test_a_server_killed_in_the_middle_of_a_start_has_begun_it_or_not(
-    database: str, requests: int
-) -> None:
-    async with open_call_gate() as gate:
-        async with (
-            start_server_process(database, gate, "auto") as (server, client),
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(client.call_tool, "start_debate", {**ASKED, "run": True})
-            await anyio.lowlevel.checkpoint()
-            for _ in range(requests):
-                await client.list_resources()
-            server.kill()
-            tasks.cancel_scope.cancel()
-        gate.release.set()
-        async with start_server_process(database, gate, "auto") as (_, client):
-            ended = await call(client, "start_debate", **ASKED, run=True)
-            assert (ended["status"], await count_debates(client)) == ("concluded", 1)

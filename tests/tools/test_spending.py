@@ -66,20 +66,6 @@ async def test_where_nobody_says_yes_or_no_the_debate_is_started(open_client: An
         assert ran["status"] == "concluded"
 
 
-@pytest.mark.full
-async def test_a_person_who_does_not_answer_holds_the_call_no_longer_than_it_waits(
-    open_client: Any, era: str
-) -> None:
-    person = Person("")
-    async with opened(open_client, person) as client:
-        with anyio.move_on_after(3):
-            started = await call(client, "start_debate", **{**ASKED, "wait_seconds": 1})
-            assert started["status"] in ("running", "concluded")
-            assert era == "legacy"
-
-    assert len(person.forms) == 1
-
-
 @pytest.mark.parametrize("settings", [{"confirm_cost_usd": "0"}, {"confirm_cost_usd": "5000"}])
 async def test_nobody_is_asked_without_a_limit_or_below_it(open_client: Any, settings: Any) -> None:
     person = Person("decline")

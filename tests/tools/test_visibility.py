@@ -4,20 +4,15 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client
 
-from server.compose import open_manager
-from server.debate.commands.requests import OptionsInput, VisibilityInput
 from server.debate.facts.setup.seats import SeatKind
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
-from server.settings import Settings
 from tests.support.client_calls import call
 from tests.support.mcp_debates import build_scripted_model, call_next, read_everything, read_view
-from tests.support.servers import Cli
-from tests.support.simulation import build_ballot, build_request
+from tests.support.simulation import build_ballot
 
 pytestmark = pytest.mark.requirement("C17")
 
@@ -163,20 +158,3 @@ async def test_what_is_hidden_can_be_proven_all_the_same(open_modern: Any) -> No
         set(row) == {"seq", "at", "actor", "hash", "names", "kind", "seat", "round", "usage"}
         for row in spoken
     )
-
-
-@pytest.mark.requirement("M5")
-def test_the_terminal_hides_it_too(database: str, cli: Cli) -> None:
-    options = OptionsInput(visibility=VisibilityInput(hide_from_client=["debaters"]))
-    request = build_request(question="Ship it?", models=["scripted"], options=options)
-
-    async def begin() -> str:
-        async with open_manager(Settings(db=database)) as manager:
-            return (await manager.start(request, actor="test")).id
-
-    result = cli("debate", "--continue", anyio.run(begin))
-
-    assert result.exit_code == 0, result.output
-    assert "== Round 2: rebuttal ==" in result.stdout
-    assert "Verdict: Leaning" in result.stdout
-    assert "My answer is" not in result.output

@@ -157,21 +157,7 @@ def test_errors_are_compared_of_those_who_sit_and_of_the_best_drawn() -> None:
     assert draw_accuracies(request, NOTHING, 1) == {}
 
 
-def test_a_model_that_adds_nothing_is_still_better_than_a_worse_one_or_one_no_better_than_a_coin() -> None:
-    known = know({ALPHA: 0.95, BETA: 0.72, GAMMA: 0.56, DELTA: 0.0}, items=100_000)
-    team = choose(known, count=4, judges=4)
-    assert team.chosen == (ALPHA, BETA, GAMMA, DELTA)
-    assert [float(gain) for gain in team.gains][1:] == [0.0] * 3
-    assert team.judges == (ALPHA, BETA, GAMMA, DELTA)
-
-
 def test_the_embedded_model_sits_and_judges_only_where_nobody_else_is_left() -> None:
     prices = {ALPHA: "0.001", BETA: "0.001", "local": "0"}
     team = choose(candidates=("local", ALPHA, BETA), prices=prices, count=3, judges=3)
     assert team.chosen[2] == team.judges[2] == "local"
-
-
-def test_a_free_model_that_is_no_better_than_a_coin_is_no_bargain() -> None:
-    known = know({ALPHA: 0.95, BETA: 0.6, GAMMA: 0.3}, items=100_000)
-    prices = {ALPHA: "0.001", BETA: "0.001", GAMMA: "0"}
-    assert choose(known, candidates=(ALPHA, BETA, GAMMA), prices=prices, judges=0).chosen == (ALPHA, BETA)
