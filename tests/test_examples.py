@@ -122,16 +122,6 @@ def find_end(end: SystemExit, capsys: pytest.CaptureFixture[str]) -> str:
     return end.code if isinstance(end.code, str) else printed.out + printed.err
 
 
-@pytest.mark.parametrize("example", sorted(EXAMPLES - {"client_model"}))
-def test_an_example_whose_call_is_refused_ends_with_the_refusal(
-    example: str, run_example: RunExample, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        run_example(example, "scripted?delay=soon")
-
-    assert find_end(end.value, capsys).startswith('Error: "scripted?delay=soon" is not understood.')
-
-
 @pytest.mark.parametrize("example", sorted(EXAMPLES - {"client_model", "unattended"}))
 def test_an_example_whose_models_fail_ends_with_the_cause(
     example: str, run_example: RunExample, capsys: pytest.CaptureFixture[str]

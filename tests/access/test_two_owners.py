@@ -125,40 +125,6 @@ async def test_live_updates_reach_whose_debate_it_is(database: str) -> None:
         assert own
 
 
-@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-async def test_subscribers_of_the_earlier_protocols_hear_of_their_own(database: str) -> None:
-    heard: dict[str, list[str]] = {"ann": [], "ben": []}
-    news = anyio.Event()
-
-    def note(owner: str) -> Any:
-        async def handle(message: Any) -> None:
-            if uri := getattr(getattr(getattr(message, "root", message), "params", None), "uri", None):
-                heard[owner].append(str(uri))
-                news.set()
-
-        return handle
-
-    async with open_two_owners(database, "legacy") as both:
-        theirs = await start(both.ann)
-        uri = f"debate://{theirs}/transcript"
-        async with (
-            connect_owner(both.server, "ann", "legacy", message_handler=note("ann")) as ann,
-            connect_owner(both.server, "ben", "legacy", message_handler=note("ben")) as ben,
-        ):
-            for client in (ann, ben):
-                await client.subscribe_resource(uri)
-            await ben.subscribe_resource("debate://index")
-            await call(both.ann, "step_round", debate_id=theirs)
-            with anyio.fail_after(PATIENCE):
-                await news.wait()
-                while "debate://index" not in heard["ben"]:
-                    news = anyio.Event()
-                    await start(both.ben, question=f"{len(heard['ben'])}?")
-                    await news.wait()
-    assert uri in heard["ann"]
-    assert {*heard["ben"]} == {"debate://index"}
-
-
 async def test_a_task_of_another_owner_is_no_task(database: str) -> None:
     async with open_two_owners(database, "auto", extensions=[Polling()]) as both:
         theirs = str((await begin(both.ann, "start_debate", models=["caller"]))["taskId"])

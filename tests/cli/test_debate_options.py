@@ -8,7 +8,6 @@ import pytest
 from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput
-from tests.support.processes.research_client import build_server_config
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("M5")
@@ -34,25 +33,6 @@ def open_setup(cli: Cli, *arguments: str) -> dict[str, Any]:
     return dict(json.loads(exported.stdout)["entries"][0]["body"])
 
 
-@pytest.mark.requirement("D1")
-def test_phases_run_in_the_order_given(cli: Cli) -> None:
-    setup = open_setup(cli, "--phase", "opening", "--phase", "cross_examination", "--phase", "voting")
-
-    assert [phase["name"] for phase in setup["phases"]] == ["opening", "cross_examination", "voting"]
-    assert setup["max_rounds"] == 2
-
-
-@pytest.mark.requirement("A2", "C3")
-@pytest.mark.parametrize(
-    ("duty", "opens", "closes"), [("opens", True, False), ("closes", False, True), ("both", True, True)]
-)
-def test_a_moderator_opens_or_closes_rounds_as_asked(cli: Cli, duty: str, opens: bool, closes: bool) -> None:
-    setup = open_setup(cli, "--format", "verdict", "--moderator", duty)
-
-    assert (setup["moderator"]["opens"], setup["moderator"]["closes"]) == (opens, closes)
-    assert setup["phases"][0]["order"] == ("moderated" if opens else "declared")
-
-
 @pytest.mark.requirement("B1", "B6", "C15")
 def test_speaking_hand_offs_limits_and_a_referee_become_the_set_up(cli: Cli) -> None:
     arguments = ["--speaking", "handoff", "--handoff", "text", "--max-turns", "3", "--referee"]
@@ -76,18 +56,6 @@ def test_a_schema_in_a_file_shapes_the_result(cli: Cli, tmp_path: Path) -> None:
     made = json.loads(result.stdout)["result"]["deliverable"]
     assert list(made) == ["decision"]
     assert '"decision": "Decision: the stronger reasons' in " ".join(shown.stdout.split())
-
-
-@pytest.mark.requirement("C6")
-def test_tools_without_a_moderator_add_one_that_opens(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(
-        "COUNTERPOINT_MCP_SERVERS", json.dumps({"notes": build_server_config("broken").model_dump()})
-    )
-
-    setup = open_setup(cli, "--format", "verdict", "--tools", "notes", "--tools", "notes/pid")
-
-    assert setup["moderator"]["tools"] == ["notes", "notes/pid"]
-    assert setup["moderator"]["opens"] is True
 
 
 @pytest.mark.parametrize("name", ["settle", "handoff", "round_robin", "full"])
@@ -205,42 +173,6 @@ def test_a_debate_goes_on_with_its_next_turn_after_stdin_was_closed(cli: Cli) ->
     assert (going_on.exit_code, going_on.stderr) == (0, "")
     assert "Because it is ready." in going_on.stdout
     assert "Verdict: Leaning" in going_on.stdout
-
-
-@pytest.mark.requirement("N24")
-def test_positions_are_named_and_shown_before_the_first_turn(cli: Cli) -> None:
-    shown = cli("debate", "Which database should we use for events?", framing=True).stdout
-
-    parts = ["A model names the positions before round 1.", "The question was read as an open question."]
-    parts += ['Debater 3: "the cheapest answer: Which database', "== Round 1: opening =="]
-    assert [shown.index(part) for part in parts] == sorted(shown.index(part) for part in parts)
-    assert "Proponent" not in shown
-
-
-@pytest.mark.requirement("N24")
-def test_no_framing_debates_for_and_against(cli: Cli) -> None:
-    shown = cli("debate", "Ship it?", "--no-framing", framing=True).stdout
-
-    assert 'Proponent: "for" (scripted)' in shown
-    assert "A model names" not in shown
-
-
-@pytest.mark.requirement("N24")
-def test_a_question_that_could_not_be_framed_is_debated_with_a_caution(cli: Cli) -> None:
-    shown = cli("debate", "Ship it?", "--chaos", "empty=1", framing=True).stdout
-
-    assert "The positions are those of the format: the question could not be framed" in shown
-
-
-@pytest.mark.requirement("N24")
-def test_the_same_stance_twice_has_to_be_meant(cli: Cli) -> None:
-    sides = ["--debater", "Ada: ship it", "--debater", "Bob: Ship it"]
-
-    refused = cli("debate", "Ship it?", *sides)
-    meant = cli("debate", "Ship it?", *sides, "--same-stance")
-
-    assert (refused.exit_code, meant.exit_code) == (1, 0)
-    assert "Ada and Bob stand for the same" in refused.output
 
 
 @pytest.mark.requirement("D10")

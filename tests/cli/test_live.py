@@ -12,7 +12,6 @@ from time import monotonic
 import pytest
 from rich.cells import cell_len
 
-from server.cli.live.keyboard import MAX_PASTE_LENGTH, InputParser, Paste
 from tests.support.patience import PATIENCE
 from tests.support.servers import Cli
 
@@ -173,26 +172,6 @@ def test_what_is_pasted_into_a_note_is_one_line_of_it_in_however_many_pieces(dat
     assert [row["text"] for row in log] == ["Mind the quay, the gap and the cöst!?"]
 
 
-def test_a_paste_whose_end_is_lost_ends_by_itself_and_keys_count_again(database: str) -> None:
-    with open_terminal(*STARTED, ENDLESS, database=database) as program:
-        program.wait_for("q leave it running")
-        program.send("n")
-        program.wait_for("note to all:")
-        program.send("\x1b[200~Mind the gap")
-        program.wait_for("note to all: Mind the gap")
-        program.send("!\r")
-        program.wait_for("Everybody reads it")
-        program.send("\x1b[201~q")
-        assert program.wait() == 0
-
-
-def test_a_paste_is_kept_as_far_as_a_note_can_have_it() -> None:
-    parser = InputParser()
-    for piece in ("\x1b[200~", *["x" * 4096] * 9, "\x1b[20"):
-        assert [*parser.feed(piece)] == []
-    assert [*parser.feed("1~qp")] == [Paste("x" * MAX_PASTE_LENGTH), "q", "p"]
-
-
 def test_pastes_are_marked_where_stdin_can_only_be_read(database: str) -> None:
     with open_terminal(*STARTED, ENDLESS, database=database, through="sh", redirect="</dev/tty") as program:
         program.wait_for("q leave it running")
@@ -242,31 +221,6 @@ def test_a_debate_that_is_left_runs_to_its_end_without_paying_twice(database: st
 
     watched = cli("watch", debate_id)
     assert "Verdict: Leaning" in watched.stdout
-    state = json.loads(cli("show", debate_id, "--view", "state", "--json").stdout)
-    assert (state["status"], state["usage"]["calls"]) == ("concluded", 10)
-
-
-@pytest.mark.parametrize("is_paused_first", [True, False], ids=["paused-and-left", "left-and-paused"])
-def test_a_debate_that_is_left_goes_on_when_its_pause_ends_elsewhere(
-    database: str, cli: Cli, is_paused_first: bool
-) -> None:
-    with open_terminal(*STARTED, "scripted?delay=0.8", database=database) as program:
-        program.wait_for("[opening]", "q leave it running")
-        debate_id = find_id(program)
-        if is_paused_first:
-            program.send("p")
-            program.wait_for("q leave it paused")
-        program.send("q")
-        assert program.wait() == 0
-        assert program.is_restored
-        if is_paused_first:
-            program.wait_for(f"It goes on when it is resumed: counterpoint intervene {debate_id} resume")
-        else:
-            cli("intervene", debate_id, "pause")
-
-    resumed = cli("intervene", debate_id, "resume")
-    assert resumed.stdout == "It goes on at once; seats that failed in this round are asked again.\n"
-    assert "Verdict: Leaning" in cli("watch", debate_id).stdout
     state = json.loads(cli("show", debate_id, "--view", "state", "--json").stdout)
     assert (state["status"], state["usage"]["calls"]) == ("concluded", 10)
 

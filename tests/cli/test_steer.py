@@ -1,11 +1,8 @@
 """Debates steered and deleted from the terminal."""
 
 import json
-import os
 import re
-import signal
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -230,26 +227,6 @@ class TestWatching:
             assert watcher.is_restored
             assert f"It goes on without you. Watch it again: counterpoint watch {found[1]}" in watcher.whole
         assert cli("debate", "--continue", found[1], "--model", "scripted").exit_code == 0
-
-    @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux' list of processes")
-    def test_watching_goes_on_when_the_process_of_the_debate_is_killed(self, database: str) -> None:
-        with (
-            open_terminal(*STARTED, "scripted?delay=60", database=database) as program,
-        ):
-            program.wait_for("[opening]", "q leave it running")
-            (child,) = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
-            program.send("q")
-            assert program.wait() == 0
-            with open_terminal("watch", database=database) as watcher:
-                watcher.wait_for("Proponent for")
-                os.kill(int(child), signal.SIGKILL)
-                watcher.wait_for("No process runs it. To go on: counterpoint debate --continue")
-                models = ("--model", "scripted", "--judge-model", "scripted")
-                arguments = ("debate", "--continue", find_id(watcher), *models)
-                with open_terminal(*arguments, database=database) as again:
-                    assert again.wait() == 0
-                assert watcher.wait() == 0
-                assert "Verdict: Leaning" in watcher.whole
 
     def test_a_debate_that_is_deleted_ends_for_who_watches_it(self, database: str, cli: Cli) -> None:
         with open_terminal(*STARTED, "scripted?delay=60", database=database) as program:

@@ -70,13 +70,6 @@ def test_a_model_s_text_is_never_read_as_mark_up(monkeypatch: pytest.MonkeyPatch
     assert shown == "[bold red]x[/] [link=http://a]b[/link] :smile: [c](http://d) e\nf\n"
 
 
-def test_emphasis_is_styled_on_a_terminal_and_plain_on_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        printed("a **b** *c*", "40", monkeypatch, is_terminal=True) == "a \x1b[1mb\x1b[0m \x1b[3mc\x1b[0m\n"
-    )
-    assert printed("a **b** *c*", "40", monkeypatch) == "a b c\n"
-
-
 def test_no_line_is_wider_than_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "# 日本語の長い題名がここにありますとても長い\n- " + "word " * 30 + "\n" + "x" * 90
 

@@ -1,85 +1,28 @@
 """The engine under one roof: two processes on one database, predicates, and what is left of a wreck."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.rules.advance import CallerCode
-from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
-from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError
-from server.engine.debates import DebateManager
+from server.engine.database.errors import DebateNotFoundError
 from server.engine.queries import find_debate_id
 from server.engine.transfer import restore_debate
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
 from server.redaction import find_secrets, learn_secrets
-from tests.support.engines import alter_entries, open_engine, run_round, start_debate
-from tests.support.gated_model import Gate
-from tests.support.patience import PATIENCE
+from tests.support.engines import open_engine, run_round, start_debate
 from tests.support.records import build_export, play_record
 from tests.support.simulation import build_request
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M3", "N8")]
 
 ACTOR = "test"
-
-
-@asynccontextmanager
-async def under_way(database: str, gate: Gate) -> AsyncIterator[tuple[DebateManager, str]]:
-    """A manager whose first round has been asked for and not answered."""
-    async with open_engine(database, gate.model) as running:
-        snapshot = await start_debate(running)
-        await running.step(snapshot.id, wait=0)
-        await gate.wait_for_call()
-        yield running, snapshot.id
-
-
-async def test_another_process_waits_for_the_one_at_work_and_pays_nothing(database: str) -> None:
-    first, second = Gate(), Gate()
-    second.release.set()
-    async with under_way(database, first) as (_, debate_id), open_engine(database, second.model) as other:
-        assert (await other.step(debate_id, wait=0)).debate.turns == ()
-        first.release.set()
-        with anyio.fail_after(PATIENCE):
-            snapshot = await other.step(debate_id, expected_round=1, wait=5)
-
-    assert len(snapshot.debate.turns) == 2
-    assert len(second.model.requests) == 0
-
-
-async def test_an_answer_that_was_under_way_during_a_pause_is_kept(database: str) -> None:
-    gate = Gate()
-    async with under_way(database, gate) as (running, debate_id):
-        await running.intervene(debate_id, "pause", InterventionRequest(reason="stop"), actor=ACTOR)
-        gate.release.set()
-        with anyio.fail_after(PATIENCE):
-            snapshot = await running.follow(debate_id, wait=5)
-
-    assert snapshot.status == "paused"
-    assert len(snapshot.debate.turns) == 2
-
-
-@pytest.mark.requirement("C12")
-async def test_a_predicate_ends_the_talk_after_a_round(database: str) -> None:
-    async with open_engine(database, default="scripted") as running:
-        snapshot = await running.start(
-            build_request(question="Ship it?", format="verdict", max_rounds=4, run=True),
-            actor=ACTOR,
-            code=CallerCode(lambda debate: len(debate.turns) >= 4),
-        )
-        snapshot = await running.follow(snapshot.id, wait=5)
-
-    assert snapshot.debate.talk_round_count == 2
-    assert snapshot.debate.ended is not None
-    assert snapshot.debate.ended.reason == "terminate_when"
 
 
 @pytest.mark.requirement("C12")
@@ -160,22 +103,6 @@ async def test_a_secret_that_code_writes_into_a_prompt_is_not_recorded(database:
     assert "hunter2" not in written.model_dump_json()
 
 
-@pytest.mark.requirement("C19")
-async def test_a_prompt_function_that_raises_costs_no_answer_and_is_its_callers_error(database: str) -> None:
-    def broken(debate: Debate, _seat: str) -> str:
-        return "Go on." if debate.round == 1 else str(1 / 0)
-
-    async with open_engine(database, default="scripted") as running:
-        request = build_request(question="Ship it?")
-        snapshot = await running.start(request, actor=ACTOR, code=CallerCode(prompts={"": broken}))
-        await running.step(snapshot.id, wait=5)
-        with pytest.raises(ZeroDivisionError):
-            await running.step(snapshot.id, wait=5)
-        snapshot = await running.load(snapshot.id)
-
-    assert (snapshot.debate.round, len(snapshot.debate.turns)) == (1, 2)
-
-
 @pytest.mark.full
 async def test_many_debates_at_once_do_not_mix(database: str) -> None:
     def echo(request: Request) -> str:
@@ -190,17 +117,6 @@ async def test_many_debates_at_once_do_not_mix(database: str) -> None:
 
     for number, snapshot in enumerate(after):
         assert [turn.text for turn in snapshot.debate.turns] == [f"Question {number}?"] * 2
-
-
-async def test_one_changed_byte_is_named_at_the_next_read(database: str) -> None:
-    async with open_engine(database, default="scripted") as running:
-        snapshot = await start_debate(running, run=True)
-        await running.follow(snapshot.id, wait=5)
-    alter_entries(database, 'seq":4', 'seq":5')
-    async with open_engine(database, default="scripted") as later:
-        with pytest.raises(StorageUnavailableError, match="entry 4"):
-            await later.load(snapshot.id)
-        assert (await later.store.find())[0].stream == snapshot.id
 
 
 async def test_what_cannot_be_debated_is_refused_before_anything_is_written(database: str) -> None:

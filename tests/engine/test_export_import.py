@@ -333,27 +333,6 @@ def test_a_file_goes_from_one_machine_to_another(cli: Cli, tmp_path: Path) -> No
     assert cli("b.db", "export", debate_id, "--as", "json").stdout == file.read_text(encoding="utf-8")
 
 
-async def test_a_debate_that_is_not_over_says_how_to_go_on(cli: Cli, tmp_path: Path) -> None:
-    data = await half_way(tmp_path / "a.db")
-    file = tmp_path / "debate.json"
-    file.write_text(json.dumps(data), encoding="utf-8")
-
-    told = await anyio.to_thread.run_sync(cli, "b.db", "import", str(file))
-
-    assert f"counterpoint debate --continue {data['debate_id']}" in told.stdout
-
-
-def test_a_file_that_is_none_is_one_line_and_exits_with_1(cli: Cli, tmp_path: Path) -> None:
-    file = tmp_path / "debate.json"
-    file.write_text('{"counterpoint": "debate/1", "entr', encoding="utf-8")
-
-    result = cli("b.db", "import", str(file))
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert len(result.stderr.splitlines()) == 1
-    assert cli("b.db", "import", str(tmp_path / "none.json")).exit_code == 2
-
-
 def large(debate_id: str) -> dict[str, Any]:
     """A debate whose file takes a while to write down."""
     setup = label_positions(build_setup(format="verdict", debaters=build_debaters(26), max_rounds=12))

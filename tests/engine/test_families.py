@@ -13,7 +13,7 @@ from server.engine.queries import compare_family, load_family, load_view_source
 from server.engine.transfer import export_debate, restore_debate
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.deletion import delete_debate
-from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
+from tests.support.engines import alter_entries, open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N19")]
 
@@ -63,20 +63,6 @@ async def test_relatives_that_cannot_be_read_are_named_beside_the_others(databas
         assert (await compare_family(manager.of("somebody"), parent)).relatives == []
 
 
-async def test_forks_are_found_behind_any_number_of_debates_that_name_their_parent(
-    database: str | Path,
-) -> None:
-    async with open_engine(database, ScriptedModel()) as manager:
-        parent = await run_debate(manager)
-        fork = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
-        for number in range(25):
-            await start_debate(manager, question=f"Was {parent.id} right in point {number}?")
-
-        found = await compare_family(manager, parent)
-        assert [pair["other"]["debate_id"] for pair in found.relatives] == [fork.id]
-        assert [member.id for member in (await load_family(manager, parent, most=9)).members[1:]] == [fork.id]
-
-
 async def test_relatives_beyond_the_limit_are_told_of(database: str | Path) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         parent = await run_debate(manager)
@@ -95,32 +81,6 @@ async def test_relatives_beyond_the_limit_are_told_of(database: str | Path) -> N
         view = (await load_view_source(manager, forks[0], VIEWS["family"])).family
         assert (len(view["relatives"]), view["left_out"], view["unavailable"]) == (19, 3, [parent.id])
         assert view["note"].startswith(f"Not in this database, or not readable: {parent.id}. 3 more")
-
-
-async def test_of_forks_and_siblings_the_newest_are_compared_and_the_others_are_found(
-    database: str | Path,
-) -> None:
-    async with open_engine(database, ScriptedModel()) as manager:
-        parent = await run_debate(manager)
-        older = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
-        this = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
-        forks = [(await manager.fork(this.id, 1, ChangesInput(), actor="test")).id for _ in range(20)]
-        newest = await manager.fork(parent.id, 1, ChangesInput(), actor="test")
-
-        view = (await load_view_source(manager, this.id, VIEWS["family"])).family
-        compared = [pair["other"]["debate_id"] for pair in view["relatives"]]
-        assert compared == [parent.id, newest.id, *forks[:1:-1]]
-        assert view["left_out"] == 3
-        assert view["note"] == (
-            f"3 more relatives are not compared here: the oldest. A search of the list for {this.id} finds its "
-            f"forks, and one for {parent.id} the other forks of its parent."
-        )
-        found = {
-            listed.stream
-            for name in (this.id, parent.id)
-            for listed in await manager.store.find(name, limit=99)
-        }
-        assert found >= {older.id, *forks}
 
 
 async def test_forks_without_their_parent_are_a_family_where_they_are_imported(

@@ -1,7 +1,6 @@
 """Several processes on one database: leases, conflicts, and who pays."""
 
 import os
-import sqlite3
 import subprocess
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -12,14 +11,14 @@ import anyio
 import pytest
 
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
-from server.engine.database.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
+from server.engine.database.leases import LEASE_SECONDS, Leases, is_gone, machine_name
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager, utc_now
 from server.engine.model_calls import ModelCaller
 from server.engine.runner import Run, Runner
 from server.engine.setups import SetupPlanner
-from server.models import Model, Request
+from server.models import Model
 from server.models.concurrency import WHOLE, Share
 from server.models.fakes.scripted import ScriptedModel
 from server.models.registry import ModelRegistry
@@ -103,16 +102,6 @@ async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: Jou
     assert (spent.requests, reserved.requests) == (2, 0)
 
 
-async def test_without_the_lease_no_model_is_called(journal: Journal) -> None:
-    model = ScriptedModel()
-    async with build_manager(journal, model) as manager:
-        snapshot = await manager.start(STEPPED, actor=ACTOR)
-    with pytest.raises(LeaseLostError):
-        await build_runner(journal, model, may_call=False).run(Run(snapshot, 1))
-
-    assert model.requests == []
-
-
 async def test_a_lease_passes_to_another_process_only_when_it_has_expired(tmp_path: Path) -> None:
     now = utc_now()
 
@@ -161,36 +150,6 @@ async def test_a_verdict_is_awaited_while_another_process_runs_the_round(journal
     assert idle.requests == []
 
 
-async def test_a_debate_that_nobody_runs_is_returned_at_once(journal: Journal) -> None:
-    async with build_manager(journal, ScriptedModel()) as manager:
-        snapshot = await manager.start(STEPPED, actor=ACTOR)
-        with anyio.fail_after(PATIENCE):
-            assert (await manager.follow(snapshot.id, wait=60)).debate == snapshot.debate
-
-
-async def test_waiting_for_the_lease_ends_when_another_did_the_round(journal: Journal) -> None:
-    called, release, idle = anyio.Event(), anyio.Event(), ScriptedModel()
-
-    async def answer(request: Request) -> str:
-        called.set()
-        if request.prompt.summary.round > 1:
-            await anyio.sleep_forever()
-        await release.wait()
-        return "A point."
-
-    async with build_manager(journal, ScriptedModel(answer)) as busy, build_manager(journal, idle) as other:
-        snapshot = await busy.start(STEPPED, actor=ACTOR)
-        busy.run_to_end(snapshot)  # it keeps the lease after the first round
-        with anyio.fail_after(PATIENCE):
-            await called.wait()
-            await other.step(snapshot.id, wait=0)
-            release.set()
-            while other.is_working(snapshot.id):
-                await wait_before_next_poll()
-
-    assert idle.requests == []
-
-
 async def test_the_lease_of_a_process_that_has_ended_is_taken_over_at_once(journal: Journal) -> None:
     async with build_manager(journal, ScriptedModel()) as manager:
         snapshot = await manager.start(STEPPED, actor=ACTOR)
@@ -233,32 +192,6 @@ async def test_a_failing_database_costs_no_lease(journal: Journal) -> None:
 
     assert await leases.renew(["one"]) == {"one"}
     await leases.release("one")
-
-
-@pytest.mark.sqlite
-async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(database: str) -> None:
-    journal = await SqliteJournal.open(database, lock_timeout=0.01)
-    async with build_manager(journal, ScriptedModel()) as manager:
-        snapshot = await manager.start(STEPPED, actor=ACTOR)
-        gate = Gate()
-        run = Run(snapshot, 1)
-        runner = build_runner(journal, gate.model, retry_delays=(0.01,))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(runner.run, run)
-            await gate.wait_for_call()
-            other = sqlite3.connect(database, isolation_level=None)
-            other.execute("begin immediate")
-            gate.release.set()
-            with anyio.fail_after(PATIENCE):
-                while not run.trouble:
-                    await wait_before_next_poll()
-            assert len(gate.model.requests) == 1
-            assert (await manager.load(snapshot.id)).debate.turns == ()
-            other.rollback()
-            other.close()
-        assert len((await manager.load(snapshot.id)).debate.turns) == len(gate.model.requests) == 2
-        assert run.trouble is None
-    await journal.close()
 
 
 async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: Journal) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from server.debate.commands.requests import ChangesInput
-from server.debate.facts.escalation import MirrorHeld, MirrorSkipped
 from server.debate.rules.budget import compute_spending
 from server.debate.views.verdict import build_report
 from server.models import Request
@@ -82,23 +81,6 @@ async def test_judges_in_reserve_are_asked_where_the_others_leave_it_open(tmp_pa
     assert (report.outcome, report.winner, report.panel.asked) == ("leaning", "Ada", 4)
     assert ended.debate.mirror_opened is None
     assert fork.debate.setup.judges.models == tuple(JUDGES[:2])
-
-
-@pytest.mark.parametrize(("max_calls", "is_held"), [(10, False), (15, False), (19, False), (20, True)])
-async def test_a_mirror_is_held_only_where_the_budget_allows_all_of_it(
-    tmp_path: Path, max_calls: int, is_held: bool
-) -> None:
-    ended, mirror = await hold(
-        tmp_path / "db", Planted(worth={"build it": 6}), mirror=True, limits={"max_calls": max_calls}
-    )
-
-    report = build_report(ended.debate)
-    assert compute_spending(ended.debate).calls == (20 if is_held else 10)
-    assert isinstance(ended.debate.mirror, MirrorHeld if is_held else MirrorSkipped)
-    assert report.winner == "Ada"
-    assert ("10 of" in report.mirror.told) == (not is_held)
-    assert ("Its mirror: 10 calls" in report.cost) == is_held
-    assert mirror is None or mirror.debate.setup.limits.max_calls == 10
 
 
 async def test_a_mirror_cut_by_its_budget_before_a_verdict_does_not_count(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stub import Stub
 from server.debate.analysis.debates import list_debate_judgments
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.answers import Answer, Usage
@@ -15,13 +14,10 @@ from server.debate.views.state import build_usage, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.transfer import export_debate, restore_debate
 from server.models import Reply, Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
 from tests.support.engines import open_engine, run_debate
-from tests.support.mirrored_debates import hold as hold_mirrored
-from tests.support.planted_effects import Planted
 from tests.support.simulation import render_finding
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D22")]
@@ -78,19 +74,6 @@ async def test_once_the_day_is_spent_a_debate_waits_also_before_answers_that_wou
     # One request is enough for as many answers as are reused, and for one that is not.
     assert len([usage for usage in list_usages(reusing).values() if usage.reused_from]) > 1
     assert len([usage for usage in list_usages(reusing).values() if not usage.reused_from]) == 1
-
-
-async def test_a_debate_with_reused_answers_is_exported_and_imported(tmp_path: Path) -> None:
-    model = ScriptedModel(judge)
-    async with (
-        open_engine(tmp_path / "db", model) as manager,
-        open_engine(tmp_path / "x", model) as elsewhere,
-    ):
-        await hold(manager)
-        reusing = await hold(manager)
-        restored, _ = await restore_debate(elsewhere, await export_debate(manager, reusing.id))
-    assert any(usage.reused_from for usage in list_usages(restored).values())
-    assert restored.debate == reusing.debate
 
 
 async def test_the_same_requests_are_answered_once_for_two_processes(tmp_path: Path) -> None:
@@ -161,19 +144,6 @@ async def test_an_answer_that_was_cut_is_not_reused(tmp_path: Path) -> None:
     }
 
 
-async def test_a_server_elsewhere_under_the_same_name_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seats = []
-    for _ in range(2):
-        async with Stub() as stub, open_engine(tmp_path / "db", default="mine/m") as manager:
-            monkeypatch.setenv("MINE_API_BASE", stub.url)
-            for _ in range(2):
-                held = await hold(manager, judges=1)
-                seats.append(list_asked(held))
-    assert ["Opponent" in found for found in seats] == [True, False, True, False]
-
-
 DECIDING: dict[str, dict[str, Any]] = {
     "one judge": {"judges": 1},
     "three judges": {"judges": 3},
@@ -209,32 +179,12 @@ async def test_whatever_decides_is_asked_anew(name: str, tmp_path: Path) -> None
     ).model_copy(update={"cautions": []})
 
 
-async def test_judges_of_mirrors_are_asked_each_time(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"cache": "reuse", "seed": 7, "mirror": "on"}
-    asked = []
-    for _ in range(2):
-        _, mirror = await hold_mirrored(tmp_path / "db", Planted(), **options)
-        assert mirror
-        usages = list_usages(mirror)
-        asked.append({seat for (seat, *_), usage in usages.items() if not usage.reused_from})
-    judges = {"judge 1", "judge 2", "judge 3"}
-    assert asked == [{"Ada", "Ben", *judges}, judges]
-
-
 async def test_a_debate_of_which_all_is_reused_says_so(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel(judge)) as manager:
         for _ in range(2):
             held = await hold(manager, judges=None, phases=["opening", "deliverable"], synthesizer=True)
     usage = sum_usage(held.debate.usage)
     assert cost_line(usage) == f"No calls, {usage.reused} reused."
-
-
-async def test_models_with_faults_are_asked_each_time(tmp_path: Path) -> None:
-    async with open_engine(tmp_path / "db") as manager:
-        for _ in range(2):
-            held = await hold(manager, models=["faulty?model=scripted&latency=0.001"])
-            assert not any(usage.reused_from for usage in list_usages(held).values())
-        assert await manager.store.journal.measure_cache() == []
 
 
 async def test_voices_are_those_of_new_votes_and_the_ledger_learns_nothing_from_reused_turns(

@@ -95,17 +95,6 @@ def test_a_budget_pays_for_what_is_asked_only_and_a_later_run_goes_on(tmp_path: 
     assert (whole["questions"], work.calls) == (COUNT, len(list_asked(models)))
 
 
-def test_with_and_without_the_cache_are_two_evaluations(tmp_path: Path) -> None:
-    without, reusing = build_models(), build_models()
-    _, plain = evaluate(tmp_path / "db", without, replace(REUSING, cache="off"))
-    _, kept = evaluate(tmp_path / "db", reusing, REUSING)
-    assert len(list_asked(reusing)) == len(list_asked(without))  # nothing was kept to be reused
-    assert [row["arms"]["vote"] for row in kept["rows"]] == [row["arms"]["vote"] for row in plain["rows"]]
-    assert {row["arms"]["debate"]["debate_id"] for row in plain["rows"]}.isdisjoint(
-        row["arms"]["debate"]["debate_id"] for row in kept["rows"]
-    )
-
-
 def test_the_report_tells_what_was_reused(tmp_path: Path) -> None:
     _, first = evaluate(tmp_path / "db", build_models(), REUSING)
     _, found = evaluate(tmp_path / "db", build_models(), replace(REUSING, judges=(OTHER,)))

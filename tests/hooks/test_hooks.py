@@ -1,6 +1,5 @@
 """Hooks: what they hear, what they do, and what becomes of it when things break."""
 
-import sys
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
-from server.engine.database.leases import machine_name
 from server.engine.database.snapshots import DebateSnapshot, format_time
 from server.engine.debates import utc_now
 from server.engine.transfer import restore_debate
@@ -259,24 +257,6 @@ async def test_of_two_processes_one_delivers(database: str) -> None:
         (posted.json["debate"]["id"], posted.json["event"]["seq"]) for posted in receiver.requests
     ) == (sorted((snapshot.id, entry.seq) for snapshot in snapshots for entry in snapshot.entries))
     assert len({posted.id for posted in receiver.requests}) == len(receiver.requests)
-
-
-async def test_what_a_process_was_doing_when_it_was_killed_is_taken_over_at_once(database: str) -> None:
-    async with open_receiver(hangs=True) as receiver:
-        hooks = [post_at_start(receiver.url)]
-        async with open_hooks(database, *hooks) as manager:
-            await start_debate(manager)
-            await receiver.wait_for(1)
-        child = await anyio.run_process([sys.executable, "-c", "import os; print(os.getpid())"])
-        dead = f"{machine_name()}:{child.stdout.decode().strip()}:x"
-        async with open_any_journal(database) as journal:
-            now = utc_now().timestamp()
-            assert (
-                await journal.acquire_lease(runner.lease_name("ops", 0), dead, now=now, seconds=600) == dead
-            )
-        receiver.release.set()
-        async with open_hooks(database, *hooks):
-            await receiver.wait_for(2)
 
 
 async def test_an_intervention_that_was_not_noted_is_made_once(database: str, log_lines: LogLines) -> None:

@@ -83,29 +83,3 @@ async def test_a_delivery_that_it_cannot_read_goes_back(database: str, log_lines
             snapshot.id,
         )
         await wait_for_items(database, ("-1", "2", "1 applause", "1"))
-
-
-async def test_nothing_waits_longer_than_events_are_of_use(database: str, log_lines: LogLines) -> None:
-    async with open_hooks(database, TELL, max_age_hours=0.01) as manager:
-        snapshot = await start_debate(manager)
-        await append(manager, snapshot.id, APPLAUDED)
-        await wait_for_items(database, ("-1", "2", "", "1"))
-        run_raw(database, "update outbox set attempts = 3, due = 1")
-        await log_lines.wait_for("gave up on entry 2")
-        await wait_for_items(database)
-
-
-async def test_a_debate_whose_beginning_it_cannot_read_waits_too(database: str) -> None:
-    async with open_hooks(database, TELL) as manager:
-        await append(manager, "d-newer", {"kind": "opened", "theme": "penguins"})
-        await wait_for_items(database, ("-1", "1", "", "1"))
-
-
-async def test_what_was_deleted_or_altered_waits_for_nobody(database: str, log_lines: LogLines) -> None:
-    async with open_hooks(database, TELL) as manager:
-        snapshot = await start_debate(manager)
-        await append(manager, snapshot.id, APPLAUDED)
-        await wait_for_items(database, ("-1", "2", "", "1"))
-        run_raw(database, "update outbox set stream = 'd-gone', due = 1")
-        await log_lines.wait_for("skips debate d-gone")
-        await wait_for_items(database)

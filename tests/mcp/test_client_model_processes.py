@@ -9,7 +9,7 @@ import pytest
 from mcp import Client, MCPError
 
 from tests.support.client_calls import call
-from tests.support.client_models import ClientModel, always, hang, once, refuse
+from tests.support.client_models import ClientModel, always, hang, once
 from tests.support.mcp_debates import read_events
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -83,24 +83,6 @@ async def read_turns(client: Client, debate_id: str) -> list[tuple[int, str]]:
 WHOLE = [(number, name) for number in (1, 2) for name in ("Ada", "Ben", "Cleo")]
 
 
-async def test_three_seats_of_the_client_with_a_refusal_and_a_silence(database: str, era: str) -> None:
-    refusal, silence = once(refuse, BEN), once(hang, CLEO)
-    model = ClientModel(lambda prompt: refusal(prompt) or silence(prompt))
-    async with serve(database, era, model, QUICK) as (_, client):
-        begun = await begin(client, model)
-        ran = await finish(client, begun["debate_id"])
-        if ran["status"] == "paused":  # who was never heard is asked once more
-            await call(client, "intervene", debate_id=begun["debate_id"], action="resume")
-            ran = await finish(client, begun["debate_id"])
-        turns = await read_turns(client, begun["debate_id"])
-        failed = await read_events(client, begun, "failed")
-
-    assert ran["status"] == "concluded", ran["reason"]
-    assert turns == WHOLE
-    assert {event["cause"] for event in failed} <= {"refused", "timeout"}
-    assert failed or era == "auto"  # where whoever was given up is asked again
-
-
 async def test_who_comes_after_a_kill_is_asked_anew_and_nothing_is_recorded_twice(
     database: str, era: str
 ) -> None:
@@ -149,18 +131,6 @@ async def test_a_call_that_is_cancelled_in_the_middle_loses_no_answer(database: 
         assert model.count("Talk round 1") == 3
 
 
-async def test_before_2026_a_debate_goes_on_between_calls(database: str) -> None:
-    model = ClientModel()
-    async with serve(database, "legacy", model) as (_, client):
-        started = await call(client, "start_debate", **{**ASKED, "wait_seconds": 0})
-        with anyio.fail_after(PATIENCE):
-            while (await find_debate(client))["status"] != "concluded":
-                await wait_before_next_poll()
-        turns = await read_turns(client, started["debate_id"])
-
-    assert turns == WHOLE
-
-
 async def test_two_clients_on_one_database_lend_each_their_own(database: str, era: str) -> None:
     one, other = ClientModel(hang), ClientModel()
     async with serve(database, era, one, QUICK) as (_, first), serve(database, era, other) as (_, second):
@@ -175,19 +145,6 @@ async def test_two_clients_on_one_database_lend_each_their_own(database: str, er
     assert ran["status"] == "concluded"
     assert len(one.prompts) == 3
     assert turns == WHOLE
-
-
-async def test_subscribers_see_the_turns_of_the_clients_model(database: str, era: str) -> None:
-    model = ClientModel()
-    async with serve(database, era, model) as (_, client), serve(database, "auto", model) as (_, reader):
-        started = await call(client, "start_debate", **{**ASKED, "run": False})
-        uri = f"debate://{started['debate_id']}/transcript"
-        with anyio.fail_after(PATIENCE):
-            async with reader.listen(resource_subscriptions=[uri]) as updates:
-                await call(client, "step_round", debate_id=started["debate_id"], wait_seconds=10)
-                update = await anext(aiter(updates))
-
-    assert str(getattr(update, "uri", "")) == uri
 
 
 async def send(server: Any, message: dict[str, Any]) -> None:

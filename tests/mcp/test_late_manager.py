@@ -1,6 +1,5 @@
 """A server that opens its manager of debates when something first needs it."""
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,7 +19,6 @@ from tests.support.client_calls import call
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
-from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("M1", "D7")]
 
@@ -120,20 +118,6 @@ async def test_nothing_is_opened_for_a_debate_that_nobody_recovers(
     assert opening.times == 0
 
 
-async def test_a_search_that_fails_is_a_warning(database: str, caplog: pytest.LogCaptureFixture) -> None:
-    opening = Opening(database)
-    manager = LateManager(opening.open)
-    with caplog.at_level(logging.WARNING, "server"):
-        async with open_journal(opening.settings) as journal, anyio.create_task_group() as tasks:
-            await anyio.Path(database).unlink()
-            tasks.start_soon(manager.run, journal, DAY)
-            with anyio.fail_after(PATIENCE):
-                while "cannot be searched for" not in caplog.text:
-                    await wait_before_next_poll()
-            manager.close()
-    assert opening.times == 0
-
-
 async def test_what_the_opening_raises_is_raised_by_each_request() -> None:
     @asynccontextmanager
     async def fail() -> AsyncIterator[DebateManager]:
@@ -155,12 +139,3 @@ async def test_what_the_opening_raises_is_raised_by_each_request() -> None:
             await manager.run(journal, DAY)
         await ask()
     assert raised == ["The file of hooks is wrong."] * 3
-
-
-async def test_a_request_that_comes_when_the_server_ends_is_refused(database: str) -> None:
-    opening = Opening(database)
-    async with run_late(opening) as manager:
-        pass
-    with pytest.raises(RuntimeError, match="The server ends"):
-        await manager.get()
-    assert opening.times == 0

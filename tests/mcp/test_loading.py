@@ -4,12 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from server.models.prices import PRICE_TABLE_FILE
-from server.models.providers.litellm import get_litellm, import_litellm
-from server.models.registry import ModelRegistry
 from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 from tests.support.processes.served import Served, Start
@@ -25,12 +22,6 @@ with (folder / "begun").open("a") as begun:
     begun.write("x")
 if not (folder / "go").exists():
     threading.Event().wait(20)  # longer than any test here goes on
-raise RuntimeError("half of it is missing")
-"""
-NO_AIOHTTP = """
-from pathlib import Path
-with (Path(__file__).parent.parent / "aiohttp begun").open("a") as begun:
-    begun.write("x")
 raise RuntimeError("half of it is missing")
 """
 ASKED = {"question": "Ship it?", "format": "verdict", "run": True, "wait_seconds": 0}
@@ -113,20 +104,6 @@ def test_an_import_that_fails_is_a_failure_of_the_seats_and_is_tried_again_later
     assert "Traceback" not in told
 
 
-def test_a_debate_that_is_recovered_loads_litellm_at_the_start(serve: Start, packages: Path) -> None:
-    served = start(serve, packages)
-    asked = ask(served, "litellm/openai/gpt-x")
-    served.kill()
-    (packages / "begun").unlink(missing_ok=True)
-
-    later = start(serve, packages)
-    while not begun(packages):  # nothing of this debate was asked for
-        later.send("ping")
-        later.answer()
-    found = later.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=0)
-    assert found["reason"] == "Loading litellm, which takes seconds."
-
-
 def test_a_server_ends_at_once_while_it_loads_litellm(serve: Start, packages: Path) -> None:
     served = start(serve, packages)
     ask(served, "litellm/openai/gpt-x")
@@ -143,59 +120,3 @@ def test_nothing_else_loads_litellm(serve: Start, packages: Path) -> None:
         asked = ask(served, model, again=True)
         served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=20)
     assert begun(packages) == 0
-
-
-@pytest.fixture
-def no_aiohttp(packages: Path) -> Path:
-    """The same folder, with an aiohttp that cannot be imported."""
-    path = packages / "aiohttp" / "__init__.py"
-    path.parent.mkdir()
-    path.write_text(NO_AIOHTTP, "utf-8")
-    return packages
-
-
-@pytest.mark.parametrize("models", ["openai/gpt-x", ""])
-def test_the_client_of_providers_is_imported_beside_the_engine_and_not_before(
-    serve: Start, no_aiohttp: Path, models: str
-) -> None:
-    packages = no_aiohttp
-    served = start(serve, packages, COUNTERPOINT_MODELS=models)
-    served.send("tools/list")
-    served.answer()
-    assert begun(packages, "aiohttp begun") == 0
-
-    served.call("find_debates")  # the first call loads the engine, and a key says who will be asked
-    while not (tries := begun(packages, "aiohttp begun")):
-        served.call("find_debates")
-    asked = ask(served, "openai/gpt-x")
-    found = served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=20)
-    assert found["status"] == "paused"
-    assert begun(packages, "aiohttp begun") > tries
-    code, told = served.end()
-    assert code == 0
-    assert "Traceback" not in told
-
-
-def test_only_a_debate_with_models_of_a_provider_waits_for_its_client(serve: Start, no_aiohttp: Path) -> None:
-    packages = no_aiohttp
-    served = start(serve, packages, COUNTERPOINT_MODELS="scripted")
-    asked = served.call("start_debate", **ASKED, **OPTIONS)
-    assert served.call("get_verdict", debate_id=asked["debate_id"], wait_seconds=20)["status"] == "concluded"
-    assert begun(packages, "aiohttp begun") == 0
-
-    served.call("start_debate", **(ASKED | OPTIONS | {"run": False}), models=["openai/gpt-x"])
-    while not begun(packages, "aiohttp begun"):  # before any answer is wanted
-        served.call("find_debates")
-
-
-@pytest.mark.anyio
-async def test_who_stops_waiting_for_litellm_stops_nobody_else() -> None:
-    with anyio.move_on_after(0):
-        await get_litellm()
-    assert await get_litellm() is import_litellm()
-
-
-def test_a_name_that_leads_nowhere_loads_nothing() -> None:
-    models = ModelRegistry()
-    models.prepare(["chatgpt/gpt-5", "caller", "scripted"])
-    assert models.find_loading(["chatgpt/gpt-5", "caller", "scripted"]) == ""

@@ -208,21 +208,6 @@ def database_on_media(media: Path) -> str:
     return str(media / "debates.db")
 
 
-def test_the_terminal_shows_and_exports_from_read_only_media(
-    cli: Cli, database_on_media: str, media: Path
-) -> None:
-    place = ("--db", database_on_media)
-    assert cli(*place, "debate", "Tea?", "--model", "scripted", "--no-framing").exit_code == 0
-    with read_only(media):
-        debate_id = cli(*place, "list").stdout.split()[0]
-        for command in (("show",), ("export", "--as", "json"), ("show", "--view", "verdict")):
-            assert "Tea?" in cli(*place, *command, debate_id).stdout
-        assert cli(*place, "db", "check").exit_code == 0
-        refused = cli(*place, "debate", "Coffee?", "--model", "scripted", "--no-framing")
-    assert refused.exit_code == 1
-    assert "is read-only: its debates can be read" in refused.stderr
-
-
 def test_entries_that_are_only_in_a_log_on_read_only_media_are_not_left_out_unsaid(
     cli: Cli, database_on_media: str, media: Path
 ) -> None:

@@ -12,7 +12,6 @@ from server.cli.main import counterpoint
 from server.debate.facts.answers import Lookup
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.prompts.tool_schemas import FunctionCall
-from server.debate.records.bounds import check_fact
 from server.settings import ResearchServer
 from tests.support.processes.research_client import build_server_config, call_research_tool, open_research
 
@@ -171,24 +170,6 @@ async def test_an_invalid_call_is_reported_to_the_model(name: str, arguments: st
     assert failed in lookup.failed
     assert lookup.result == ""
     assert lookup.arguments == arguments[:4000]
-
-
-async def test_lone_surrogates_in_arguments_do_not_break_the_connection() -> None:
-    async with open_research(bad=build_server_config("bad")) as research:
-        await research.look_up(FunctionCall("bad__nothing", ""), ["bad"])
-        first = research.connections["bad"]
-        await research.look_up(FunctionCall("bad__pid\ud800", '{"\\ud800": "\\udfff\ud800"}'), ["bad"])
-
-        assert not first.has_ended
-
-
-async def test_a_name_that_is_longer_than_a_record_allows_is_cut() -> None:
-    async with open_research(bad=build_server_config("wordy")) as research:
-        (name,) = [name for name in await research.find_functions(["bad"]) if "__eee" in name]
-        lookup = await research.look_up(FunctionCall(name, "{}"), ["bad"])
-
-    assert lookup.tool == f"bad/{'e' * 196}"
-    check_fact(lookup)
 
 
 async def test_a_long_result_is_cut() -> None:

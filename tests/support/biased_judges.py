@@ -100,10 +100,6 @@ Judge = Callable[[PromptText, str], str]
 """From the text of a prompt, and the name of the model that reads it, to a key."""
 
 
-def throw_dice(prompt: PromptText, model: str) -> str:
-    return prompt.keys[int(sha256((model + prompt.text).encode()).hexdigest(), 16) % len(prompt.keys)]
-
-
 def choose_longest(prompt: PromptText, _model: str) -> str:
     counts = prompt.count_characters()
     return max(counts, key=lambda key: counts[key])

@@ -14,7 +14,7 @@ from storage.contract.deletion import Tombstone
 from storage.contract.ledger import LedgerRow
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.contents import read_all
-from tests.support.engines import open_engine, run_debate, run_round
+from tests.support.engines import open_engine, run_debate
 from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
@@ -102,27 +102,6 @@ def test_what_was_deleted_in_the_target_stays_so_and_stops_no_other(
     assert (back.exit_code, back.stdout.split(". ")[1]) == (0, "1 deleted debate left a tombstone.\n")
     assert anyio.run(read_all, other) == anyio.run(read_all, database)
     assert two in cli("list").stdout
-
-
-def test_a_debate_that_was_deleted_at_another_entry_is_told(cli: Cli, database: str, other: str) -> None:
-    async def begin() -> str:
-        async with open_engine(database, ScriptedModel()) as manager:
-            return (await run_round(manager, format="verdict", max_rounds=3)).id
-
-    async def go_on(place: str) -> None:
-        async with open_engine(place, ScriptedModel()) as manager:
-            await manager.step(begun, wait=5)
-
-    begun = anyio.run(begin)
-    assert cli("db", "copy", database, other).exit_code == 0
-    anyio.run(go_on, other)
-    anyio.run(delete, database, begun)
-    ahead = cli("db", "copy", database, other)
-    assert ahead.exit_code == 1
-    assert f"{begun}: it was deleted in the source at entry " in ahead.stdout
-    behind = cli("db", "copy", other, database)
-    assert behind.exit_code == 1
-    assert f"{begun}: it was deleted in the target at entry " in behind.stdout
 
 
 def test_owners_keep_their_debates_and_what_is_left_of_them(cli: Cli, database: str, other: str) -> None:

@@ -11,7 +11,6 @@ from server.debate.arguments.drawing import MOST_ARROWS, MOST_DRAWN
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.rules.calls import Call
 from server.debate.views.catalog import VIEWS, ViewSource
-from server.debate.views.markdown import render_verdict
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, default_script, simulate
 
@@ -175,14 +174,6 @@ def test_hidden_debaters_and_judges_stay_hidden() -> None:
     assert "It pays" not in draw(at.debate, "graphml")
 
 
-def test_the_text_of_a_verdict_has_all_of_it() -> None:
-    debate = argue().debate
-    text, claims = render_verdict(debate), build_verdict(debate).claims
-    for line in (*claims.hangs_on, *claims.against, *claims.common_ground, *claims.between):
-        assert f"- {line}" in text
-    assert "- 11 points, 1 attack never answered\n- quotes of documents: 1 checked, 0 not found" in text
-
-
 def test_mermaid_has_a_box_for_each_round_and_an_arrow_for_each_link() -> None:
     at = argue()
     text = VIEWS["graph"].render_text(ViewSource("d-1", at.debate, at.log))
@@ -226,12 +217,3 @@ def test_a_large_debate_is_drawn_as_far_as_readers_of_mermaid_take_it() -> None:
     root = ET.fromstring(draw(debate, "graphml"))  # noqa: S314  (our own)
     assert len(root.findall(".//{*}node")) == 1040
     assert len(root.findall(".//{*}edge")) == len(data["links"])
-
-
-@pytest.mark.full
-def test_a_drawing_has_as_many_points_as_fit_however_long_their_escapes_are() -> None:
-    points = "\n".join(f"[{number}] {'😀' * 60}" for number in range(1, 41))
-    script = lambda call: points if call.task == "argument" else str(default_script(call))  # noqa: E731
-    debate = simulate(build_setup(debaters=build_debaters(26), max_rounds=1), script).play().debate
-    text = draw(debate, "mermaid")
-    assert MOST_DRAWN * 3 // 4 < len(text) <= MOST_DRAWN

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from server.debate.analysis.claims import build_graph_data
 from server.debate.arguments.extraction import MAX_CLAIMS
 from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
 from server.debate.facts.beliefs import Citation
@@ -12,18 +11,13 @@ from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.prompts.render import render
 from server.debate.rules.budget import count_expected_answers, count_round_calls
 from server.debate.rules.transitions import apply, replay
-from server.debate.views.events import build_event_row
-from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_analysis, build_round, describe_reading
-from server.debate.views.visibility import is_hidden
+from server.debate.views.rounds import describe_reading
 from tests.support import simulation
 from tests.support.analyst_debates import (
     DOUBLED,
     FREE,
     NOT_DOUBLED,
-    TURNS,
     build_claim,
-    build_link,
     extract,
 )
 
@@ -69,37 +63,6 @@ class TestRecord:
         later = max(i for i, made in enumerate(at.events) if isinstance(made, Extracted))
         with pytest.raises(IllegalEvent, match="another round"):
             apply(replay(at.events[:later]), at.events[later].model_copy(update={"claims": (two,)}))
-
-    def test_a_retracted_turn_takes_its_claims_with_it(self) -> None:
-        at = extract(DOUBLED, NOT_DOUBLED, rounds=2).play_to_round(2)
-        at.intervene("retract", to="Bob", round=1)
-        assert [row["id"] for row in build_graph_data(at.debate)["points"]] == ["Ada 1.1", "Ada 1.2"]
-        assert [row["point"] for row in build_round(at.debate, 1)["claims"]] == ["Ada 1.1"]
-
-    def test_people_read_it_with_names(self) -> None:
-        turns = TURNS | {"Ada": "As A 1.1 says, A is wrong. Speed matters."}
-        row = build_claim(
-            "A is wrong", "B", claim="A is wrong, says B.", evidence="A", links=[build_link("attacks", "#1")]
-        )
-        at = extract(DOUBLED, row, turns=turns).play()
-        shown = build_round(at.debate, 1)["claims"][1]
-        assert (shown["point"], shown["according_to"]) == ("Ada 1.1", "analyst")
-        assert "[Ada 1.1]" in render_transcript(at.debate, at.log)
-        assert "attacks [Bob 1.1]" in render_transcript(at.debate, at.log)
-
-    @pytest.mark.parametrize("hidden", ["analyst", "debaters"])
-    def test_clients_do_not_see_what_is_hidden_from_them(self, hidden: str) -> None:
-        left = {"left_out": [{"speaker": "Bob", "words": "It may fail", "why": "Which?"}]}
-        at = extract(DOUBLED, more=left, visibility={"hide_from_client": [hidden]}).play()
-        assert at.debate.extractions[0].left_out
-        assert (build_round(at.debate, 1)["claims"], build_round(at.debate, 1)["unclear"]) == ([], [])
-        assert "extraction" not in build_analysis(at.debate)
-        assert "So: " not in render_transcript(at.debate, at.log)
-        assert "So: " not in str(build_graph_data(at.debate))
-        (entry,) = [entry for entry in at.log if isinstance(entry.event, Extracted)]
-        row = build_event_row(at.debate, entry, is_hidden=is_hidden(at.debate, entry.event))
-        assert "claims" not in row
-        assert row["names"] == ["claims"]
 
 
 class TestSeat:

@@ -9,9 +9,7 @@ from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.submit import build_submission
 from server.debate.rules.calls import pending_calls
 from server.debate.views.awaited import describe_awaited_text
-from server.debate.views.events import build_event_page
 from server.debate.views.verdict import build_verdict
-from server.debate.views.visibility import hide_answers
 from tests.support.private_ballots import MODES, OPP, P, hold, waves
 from tests.support.simulation import (
     DebateSimulation,
@@ -102,23 +100,6 @@ def callers() -> DebateSimulation:
         {"name": "Tom", "stance": "against", "model": "vendor/model"},
     ]
     return hold(script=task_script({"ballot": build_ballot("A", MARK)}), debaters=debaters)
-
-
-def test_a_caller_is_shown_no_ballot_of_others_before_the_end() -> None:
-    """Also those that are in: a later ballot of its own would be given in their knowledge."""
-    at = callers().play()
-    assert at.status == "waiting"
-    calls = [call for call in at.debate.private_ballots if call.seat == "Tom"]
-    assert len(calls) == 1
-    while at.status == "waiting":
-        shown = hide_answers(at.debate)
-        assert not any(MARK in ballot.position for ballot in shown.ballots)
-        assert MARK not in str(build_event_page(at.stored(), 0))
-        assert build_verdict(at.debate).beliefs.before == []
-        answer_as_caller(at)
-    assert at.status == "concluded"
-    assert MARK in str(build_event_page(at.stored(), 0))
-    assert len(hide_answers(at.debate).ballots) == 4
 
 
 def answer_as_caller(at: DebateSimulation) -> None:

@@ -9,7 +9,6 @@ from server.debate.ballots.hollow import COUNTED, find_signals
 from server.debate.facts.beliefs import Alerted
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.interventions import RoundsExtended
-from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import format_report, render_transcript
 from server.debate.views.verdict import build_report
@@ -46,14 +45,6 @@ class TestChallenges:
         assert "[A 1.1]" not in note.text
         assert "[B 1.1]" in note.text
         assert at.status == "concluded"
-
-    def test_people_read_it_with_names(self) -> None:
-        at = simulation.simulate(
-            simulation.label_positions(hold(FLIPPED).debate.setup), hold(FLIPPED, max_rounds=3).script
-        )
-        shown = render_transcript(at.play().debate, at.log)
-        assert "[Ada 1.1]" in shown
-        assert "Signs of hollow agreement in round 1: " in shown
 
     def test_one_signal_is_not_enough(self) -> None:
         ballots = own_choices() | {("Bob", 1): ("A", 80, None, "New.")}
@@ -165,18 +156,6 @@ class TestChallenges:
         assert build_challenge(at.debate) == ()
         assert len(at.pending_calls()) > 0
 
-    def test_it_is_in_records_forks_and_imports(self) -> None:
-        script = hold(FLIPPED, max_rounds=3).script
-        at = simulation.simulate(
-            simulation.label_positions(hold(FLIPPED, max_rounds=3).debate.setup), script
-        ).play()
-        verify_record(at.log, range(len(at.log)))
-        for number in (1, 2):
-            forked = at.fork(number, script).play()
-            made = [note.round for note in list_challenges(forked.debate)]
-            assert made == [note.round for note in list_challenges(at.debate)] == [2, 4]
-            assert forked.status == "concluded"
-
     def test_an_alert_that_does_not_follow_is_refused(self) -> None:
         at = hold(FLIPPED, max_rounds=3).play()
         index = next(i for i, event in enumerate(at.events) if isinstance(event, Alerted))
@@ -220,15 +199,3 @@ class TestVerdicts:
         found = build_report(hold(own_choices(), options={"stop": "off"}).play().debate)
         assert found.alerts == []
         assert "**Signs of hollow agreement: none raised**" in format_report(found)
-
-    def test_a_result_that_nobody_judged_has_them_too(self) -> None:
-        options = {"moderator": None, "synthesizer": True}
-        at = hold(FLIPPED, format="round_robin", options=options).play()
-        assert at.debate.verdict is None
-        found = build_report(at.debate)
-        assert [row.name for row in found.signals if row.raised] == [
-            "gap",
-            "unexplained_flips",
-            "nothing_new",
-        ]
-        assert len(found.alerts) == 2

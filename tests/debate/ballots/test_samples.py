@@ -27,7 +27,6 @@ from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Balloted
 from server.debate.facts.setup.seats import CALLER
-from server.debate.records.setup import check_phases
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_verdict
@@ -176,19 +175,6 @@ def test_samples_that_fail_cost_what_they_cost_and_hold_nothing_up() -> None:
     assert len([call for call, _ in at.calls_made if is_sample(call)]) == 2
 
 
-def test_in_oxford_and_with_a_result_the_samples_come_last_too() -> None:
-    def script(call: Call) -> Any:
-        return (
-            ProviderFailure("unavailable") if is_sample(call) and call.seat == OPP else default_script(call)
-        )
-
-    for fields in ({"format": "oxford"}, {"options": {"synthesizer": True}}):
-        at = play(script, **fields)
-        assert at.debate.ended is not None
-        assert at.debate.rounds[-1].phase == "baseline"
-        assert at.debate.samples
-
-
 def test_a_skipped_talk_is_compared_with_a_vote_of_its_own_price() -> None:
     def script(call: Call) -> Any:
         return dump(build_ballot("A", percent=96)) if call.task == "ballot" else default_script(call)
@@ -228,16 +214,6 @@ def test_a_baseline_holds_up_no_verdict_that_is_waited_for() -> None:
     assert at.debate.paused is not None
     at.intervene("resume")
     assert at.play().debate.ended is not None
-
-
-def test_a_set_up_with_a_baseline_is_one_that_can_be_asked_for() -> None:
-    setup = build_setup(options={"baseline": True, "ballots": "blind"})
-    check_phases(setup)
-    last = setup.phases[-1].model_copy(update={"instruction": "Vote for A."})
-    with pytest.raises(InvalidRequestError, match="none that there is"):
-        check_phases(setup.model_copy(update={"phases": (*setup.phases[:-1], last)}))
-    with pytest.raises(InvalidRequestError, match="do not fit together"):
-        check_phases(setup.model_copy(update={"phases": (setup.phases[-1], *setup.phases[:-1])}))
 
 
 def test_the_estimate_and_the_progress_have_the_samples() -> None:

@@ -74,14 +74,6 @@ def test_a_failed_ballot_holds_nothing_up_and_costs_nobody_its_turn() -> None:
     assert hold(script=down).play().status == "concluded"
 
 
-def test_a_fallback_model_gives_the_ballot_of_one_whose_provider_fails() -> None:
-    def script(call: Any) -> Any:
-        return ProviderFailure("unavailable") if call.model == "scripted" else build_ballot("A")
-
-    at = hold(script=task_script({"ballot": script}), options={"fallback_models": ["spare"]}).play()
-    assert {ballot.usage.model for ballot in at.debate.ballots} == {"spare"}
-
-
 def test_who_was_never_asked_to_speak_is_not_unheard_because_its_ballot_failed() -> None:
     lost = task_script(
         {

@@ -7,7 +7,6 @@ import pytest
 from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submission
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Spoke
-from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.setup.seats import CALLER
 from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Wait, decide
@@ -116,12 +115,6 @@ class TestSubmitting:
         at = sitting_in(format="handoff", options={"handoff": "text"})
         submit(at, "Ada", "It pays. Transition to Bob")
         assert at.debate.handoffs[0].because == "chosen"
-
-    def test_a_turn_under_way_when_the_talk_is_concluded_is_taken(self) -> None:
-        at = sitting_in()
-        event = build_submission(at.debate, "Ada", "It pays.")
-        at.add_events(TalkConcluded(), event)
-        assert len(at.debate.turns) == 2
 
 
 @pytest.mark.requirement("N8", "N18")

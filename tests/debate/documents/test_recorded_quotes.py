@@ -1,12 +1,8 @@
 """Quotes as people made them in recorded debates: the command that counts them, on a sample of its own."""
 
-import gzip
-import json
-from pathlib import Path
-
 import pytest
 
-from benchmarks.recorded.quotes import count_quotes, main
+from benchmarks.recorded.quotes import count_quotes
 
 pytestmark = pytest.mark.requirement("D15")
 
@@ -35,13 +31,3 @@ def test_every_quote_is_found_at_its_place_and_none_with_a_changed_letter() -> N
     counts = count_quotes([DEBATE, DEBATE])
     assert (counts.debates, counts.quotes, counts.found, counts.misplaced) == (2, 12, 12, 0)
     assert (counts.mutants, counts.mistaken) == (240, 0)
-
-
-def test_a_command_prints_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "debates.jsonl.gz"
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.write(json.dumps(DEBATE) + "\n")
-    main([str(path)])
-    assert "| 1 | 6 | 6 | 0 | 120 | 0 |" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="usage"):
-        main([])

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.interventions import NoteAdded
 from server.debate.rules.calls import Call
 from server.debate.rules.decide import Ask, Wait, decide, is_round_over
 from server.debate.views.markdown import render_transcript, render_verdict
@@ -57,17 +56,6 @@ def test_a_vote_that_makes_the_verdict_waits_for_the_quorum_of_the_audience() ->
     assert (at.status, at.debate.round) == ("paused", 4)
     assert isinstance(decide(at.debate), Wait)
     assert {row["task"] for row in list_tasks(at.debate) if row["state"] == "failed"} == {"ballot"}
-
-
-def test_a_note_made_during_a_vote_is_read_by_everybody_after_it() -> None:
-    at = audience().play_to_round(1)
-    at.add_events(NoteAdded(text="Mind the cost.", round=1)).play()
-    noted = {
-        call.seat
-        for call, prompt in at.calls_made
-        if "> Mind the cost." in simulation.render_prompt_text(prompt)
-    }
-    assert noted == {"Proponent", "Opponent", "judge 1", "judge 2", "judge 3"}
 
 
 def test_ballots_of_a_hidden_audience_are_shown_to_nobody() -> None:

@@ -14,7 +14,6 @@ from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
-from server.debate.views.compare import build_comparison
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import build_state, framing_line
@@ -301,14 +300,6 @@ class TestForks:
         assert forked.debate.framed is None
         assert "> Five people." in forked.prompts("judge 1")[0]
         assert framing_line(forked.debate.setup) == framing_line(at.debate.setup)
-
-    def test_rounds_that_are_shared_are_found_to_be_so(self) -> None:
-        at = frame(answer(*DATABASES)).play()
-        forked = at.fork(1, max_rounds=2)
-        compared = build_comparison(at.stored("parent"), forked.stored("fork"))
-
-        assert compared["shared_rounds"] == 1
-        assert [row["field"] for row in compared["differences"]] == []
 
     def test_a_fork_of_a_debate_that_could_not_be_framed_says_so_too(self) -> None:
         forked = frame("Postgres.").play_through_round(1).fork(1).play()

@@ -61,30 +61,6 @@ NO_BALLOTS = "Speaker 2 gave no usable ballot; Speaker 3 gave no usable ballot"
 UNCLEAR = '"beliefs" must give a percentage for each of A, B, C, none, together 100'
 
 
-@pytest.mark.parametrize(
-    ("ballots", "outcome", "winner", "told"),
-    [
-        ((B, B, B), "leaning", "Speaker 2", "3 of 3 voters for: stance 2"),
-        ((B, B, A), "contested", "", f"No finding: 2 of 3 found for {SECOND}; 1 of 3 found for {FIRST}."),
-        (
-            (A, B, C),
-            "contested",
-            "",
-            f"No finding: {'; '.join(f'1 of 3 found for {side}' for side in SIDES)}.",
-        ),
-        ((A, B), "contested", "", f"No finding: 1 of 2 found for {FIRST}; 1 of 2 found for {SECOND}."),
-        ((C, NONE, C), "leaning", "Speaker 3", "2 of 3 voters for: stance 3"),
-        ((A, PROSE, LOST), "undecided", "", f"No finding: 1 of 3 found for {FIRST}; {NO_BALLOTS}."),
-        ((A, A, B, B), "contested", "", f"No finding: 2 of 4 found for {FIRST}; 2 of 4 found for {SECOND}."),
-        ((NONE, NONE), "undecided", "", "No finding: Speaker 1 abstained; Speaker 2 abstained."),
-        ((NONE, PROSE), "undecided", "", "No finding: Speaker 1 abstained; Speaker 2 gave no usable ballot."),
-    ],
-)
-def test_the_ballots_decide(ballots: tuple[ScriptAnswer, ...], outcome: str, winner: str, told: str) -> None:
-    found = verdict(*ballots)
-    assert (found.outcome, found.winner, found.verdict) == (outcome, winner, told)
-
-
 class TestCounting:
     def test_every_ballot_is_counted_and_what_is_none_is_told(self) -> None:
         at = vote(A, A, B, NONE, PROSE, LOST).play()

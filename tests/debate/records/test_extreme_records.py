@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.commands.requests import LimitsInput, build_limits
 from server.debate.commands.setup.documents import add_windows
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Resumed
-from server.debate.facts.setup.limits import Price, Window
+from server.debate.facts.setup.limits import Window
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import remove_invisible
 from server.debate.records.bounds import MAX_REASON_LENGTH
@@ -182,12 +181,3 @@ def test_invisible_characters_of_a_result_and_its_schema_come_back_as_escapes() 
     assert at.debate.deliverable
     assert json.loads(at.debate.deliverable.text) == {"result": unseen}
     assert remove_invisible(at.debate.deliverable.text) == at.debate.deliverable.text
-
-
-def test_the_least_cost_that_can_be_a_limit_comes_back() -> None:
-    with pytest.raises(ValueError, match="max_cost_usd"):
-        LimitsInput(max_cost_usd=5e-324)
-    free = (Price(model="scripted", input="0", output="0"),)
-    limits = build_limits(LimitsInput(max_cost_usd=1e-6))
-    setup = build_setup().model_copy(update={"limits": limits, "prices": free})
-    come_back(simulate(label_positions(setup)))

@@ -1,7 +1,6 @@
 """Judges who misbehave on purpose find for nobody, and those who go by content for one and the same."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations, product
 from typing import Any
@@ -27,7 +26,6 @@ from tests.support.biased_judges import (
     choose_longest,
     hold,
     list_cautions,
-    throw_dice,
 )
 from tests.support.pairwise import parametrize_pairwise
 from tests.support.simulation import DebateSimulation
@@ -94,14 +92,6 @@ def test_judges_asked_to_read_once_can_be_led_by_the_list_and_are_at_most_leanin
         assert "Each judge read once" in list_cautions(at)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("both_know_names", [False, True])
-@pytest.mark.parametrize("bias", BIASED)
-def test_knowing_the_names_gives_no_side_a_fixed_place(bias: str, both_know_names: bool) -> None:
-    judges = {"anonymize": not both_know_names, "shuffle": False}
-    assert_nobody_won(hold(judge=BIASED[bias], seed=seed, sides=range(3), judges=judges) for seed in SEEDS)
-
-
 def test_the_list_of_who_is_who_is_turned_as_well() -> None:
     def choose_first_introduced(prompt: PromptText, _model: str) -> str:
         introduced: list[str] = re.findall(r"(\w+) is (?:Ada|Ben|Cleo)\b", prompt.text)
@@ -129,18 +119,6 @@ def test_judges_who_go_by_content_find_the_same_winner_in_whatever_order_and_see
             assert found.verdict == "Ben it is."
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("content", BY_CONTENT)
-@pytest.mark.parametrize("format_name", [*TURNED, "one after the other", "handoff"])
-def test_they_find_it_in_every_format_that_is_judged(format_name: str, content: str) -> None:
-    options = TURNED.get(format_name, SEQUENTIAL.get(format_name, {}))
-    for sides in permutations((0, 1, 2)):
-        speeches = {"Ben": f"It costs less, {MARKER}."}
-        at = hold(format_name, judge=BY_CONTENT[content], sides=sides, speeches=speeches, **options)
-        found = build_verdict(at.debate)
-        assert (found.outcome, found.winner) == ("decided" if format_name in TURNED else "leaning", "Ben")
-
-
 def test_a_side_that_really_is_longer_can_win_for_its_length_which_no_order_of_reading_reveals() -> None:
     speeches = {"Cleo": "There is much to say. " * 40}
     for sides in permutations((0, 1, 2)):
@@ -149,24 +127,6 @@ def test_a_side_that_really_is_longer_can_win_for_its_length_which_no_order_of_r
         assert found.winner == "Cleo"
         assert "Cleo wrote" in list_cautions(at)
         assert found.outcome == "leaning"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("count", [2, 3, 4])
-@pytest.mark.parametrize(
-    ("panel", "most_won", "most_decided"), [("one", 0.65, 0), ("three models", 0.4, 0.13)]
-)
-def test_a_judge_who_throws_dice_agrees_with_itself_as_often_as_chance_has_it_and_no_more(
-    count: int, panel: str, most_won: float, most_decided: float
-) -> None:
-    outcomes = Counter(
-        build_verdict(
-            hold(judge=throw_dice, seed=seed, sides=range(count), panel=PANELS[panel]).debate
-        ).outcome
-        for seed in range(40)
-    )
-    assert outcomes["leaning"] + outcomes["decided"] <= most_won * 40
-    assert outcomes["decided"] <= most_decided * 40
 
 
 def test_three_dice_decide_one_debate_in_thirty_two_by_chance() -> None:

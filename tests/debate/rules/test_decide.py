@@ -191,19 +191,6 @@ class TestBadReplies:
         assert [call.seat for call, _ in at.calls_made] == ["Speaker 1", "Speaker 2", "Speaker 3"]
         assert len(at.debate.turns) == 2
 
-    def test_who_failed_in_one_round_is_asked_in_the_next(self) -> None:
-        def late(call: Call) -> ScriptAnswer:
-            return (
-                ProviderFailure("timeout")
-                if (call.seat, call.round) == ("Speaker 2", 2)
-                else default_script(call)
-            )
-
-        at = simulate(build_setup(debaters=build_debaters(3), max_rounds=3), late).play()
-        assert [turn.seat for turn in at.debate.turns if turn.round == 3] == [
-            f"Speaker {n}" for n in (1, 2, 3)
-        ]
-
 
 class TestPauses:
     def test_a_paused_debate_waits_with_its_reason(self) -> None:

@@ -57,37 +57,6 @@ def twice(winner: str | None, margin: int = 2, **fields: Any) -> Readings:
 NONE, MADE = twice(None), twice(None, common_position="First one, then the other.")
 
 
-@pytest.mark.parametrize(
-    ("panel", "outcome", "winner"),
-    [
-        pytest.param([twice("A", 3)], "leaning", "Speaker 1", id="one judge, clearly"),
-        pytest.param([twice("A", 1)], "leaning", "Speaker 1", id="one judge, narrowly"),
-        pytest.param([twice("A", 0)], "undecided", "", id="one judge, without a margin"),
-        pytest.param([twice("A")] * 2, "decided", "Speaker 1", id="two, clearly"),
-        pytest.param([twice("A", 3)] * 3, "decided", "Speaker 1", id="all, clearly"),
-        pytest.param([twice("A"), twice("A", 1)], "leaning", "Speaker 1", id="all, one narrowly"),
-        pytest.param([twice("A", 0)] * 3, "undecided", "", id="all, without a margin"),
-        pytest.param([twice("B"), twice("B"), NONE], "leaning", "Speaker 2", id="two of three, one for none"),
-        pytest.param([twice("B"), twice("B"), twice("A")], "contested", "", id="two of three"),
-        pytest.param([twice("C")] * 4 + [twice("A")], "leaning", "Speaker 3", id="four of five"),
-        pytest.param([twice("A", 3), twice("B", 3)], "contested", "", id="a tie"),
-        pytest.param([twice("A"), twice("B"), twice("C")], "contested", "", id="three ways"),
-        pytest.param([twice("A", 3), NONE], "undecided", "", id="half for a side, half for none"),
-        pytest.param([twice("A")] * 2 + [twice("B")] * 2, "contested", "", id="two against two"),
-        pytest.param([NONE] * 2, "undecided", "", id="none for a side"),
-        pytest.param([MADE] * 3, "synthesis", "", id="all for a position made of the others"),
-        pytest.param([MADE, MADE, twice("A")], "contested", "", id="two for one made of the others"),
-        pytest.param([(render_finding("A"), render_finding("B"))], "undecided", "", id="nobody left"),
-        pytest.param([twice("A"), (render_finding("A"), "?")], "undecided", "", id="half failed"),
-    ],
-)
-def test_the_outcome_follows_from_the_votes_of_all_who_were_asked(
-    panel: list[Readings], outcome: str, winner: str
-) -> None:
-    found = judged(*panel)
-    assert (found.outcome, found.winner) == (outcome, winner)
-
-
 class TestVotes:
     def test_a_judge_whose_two_readings_differ_abstains(self) -> None:
         assert judged((render_finding("A", 3), render_finding("B", 3))).votes == (

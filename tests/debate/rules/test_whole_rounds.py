@@ -12,7 +12,7 @@ from server.debate.facts.interventions import LimitsChanged, TalkConcluded
 from server.debate.facts.setup.limits import Limits, Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.calls import Call, pending_calls
+from server.debate.rules.calls import Call
 from server.debate.rules.decide import Ask, decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
@@ -191,22 +191,3 @@ def test_failures_in_a_round_may_still_cut_it_and_the_verdict_says_so() -> None:
         caution.startswith("A budget cut the talk, and turns are uneven")
         for caution in build_verdict(at.debate).cautions
     )
-
-
-def test_turns_of_the_caller_take_nothing_of_a_round() -> None:
-    debaters = [{"name": "Me", "stance": "yes", "model": "caller"}, {"name": "It", "stance": "no"}]
-    opened = build_setup(
-        format="verdict", debaters=debaters, max_rounds=9, options={"limits": {"max_calls": 4}}
-    )
-    at = simulate(
-        opened,
-        lambda call: (
-            Reply(str(default_script(call)), build_usage("caller"))
-            if call.model == "caller"
-            else default_script(call)
-        ),
-    )
-    while at.play().status == "waiting":
-        at.add_events(*map(at.answer, pending_calls(at.debate)))
-
-    assert (at.status, turns_by_round(at)) == ("concluded", [2, 2])

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from server.debate.rules.calls import Call
 from server.debate.views.awaited import awaited_seats
-from server.debate.views.rounds import build_analysis, build_round
 from server.debate.views.state import build_state, origin_line, sum_usage
 from server.debate.views.state import build_usage as build_usage_view
 from server.debate.views.verdict import build_verdict
@@ -89,27 +88,6 @@ class TestFailures:
     def test_the_verdict_warns_of_them(self) -> None:
         assert "5 answers failed; see failures." in build_verdict(self.failing().debate).cautions
 
-    def test_the_state_the_analysis_and_the_round_show_them(self) -> None:
-        at = self.failing()
-        state = build_state(at.stored())
-        assert {seat["name"]: (seat["turns"], seat["failures"]) for seat in state["debaters"]} == {
-            "Speaker 1": (2, 0),
-            "Speaker 2": (1, 2),
-            "Speaker 3": (0, 3),
-            "Speaker 4": (2, 0),
-        }
-        assert len(state["failures"]) == 2
-        assert [row["failures"] for row in build_analysis(at.debate)["rounds"]] == [
-            2,
-            3,
-            0,
-        ]
-        assert (
-            build_round(at.debate, 1)["failures"]
-            == [{"seat": "Speaker 3", "slot_index": 0, "cause": "timeout", "detail": "no answer in 120 s"}]
-            * 2
-        )
-
 
 def debater_row(**fields: object) -> dict[str, object]:
     return {"role": "", "model": "scripted", "turns": 2, "failures": 0, **fields}
@@ -166,12 +144,6 @@ class TestState:
             "changed_at": "2026-12-01T10:00:13.000Z",
             "entries": 13,
         }
-
-    def test_a_debate_that_was_just_opened_is_empty(self) -> None:
-        at = simulate()
-        state = build_state(at.stored())
-        assert (state["status"], state["phase"], state["round"], state["awaiting"]) == ("running", "", 0, [])
-        assert (state["outcome"], state["winner"], state["verdict"], state["reason"]) == ("", "", "", "")
 
     def test_it_says_who_is_awaited(self) -> None:
         at = simulate().play_to_round(1)

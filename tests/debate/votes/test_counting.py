@@ -224,16 +224,6 @@ def test_what_is_decided_meets_every_published_condition(models: list[str], last
     assert (found.outcome == "decided") == is_decided
 
 
-EQUAL = st.lists(st.sampled_from(MODELS), min_size=1, max_size=8)
-
-
-@given(EQUAL, st.randoms(use_true_random=False))
-def test_judges_of_equal_weight_count_the_same_in_whatever_seats(models: list[str], chance: Random) -> None:
-    shuffled = list(models)
-    chance.shuffle(shuffled)
-    assert count_supporters(shuffled) == count_supporters(models)
-
-
 def test_agreeing_copies_of_one_judge_do_not_drown_another() -> None:
     two = count_supporters(["a/x", "b/y"])
     assert two.outcome == "decided"

@@ -242,14 +242,6 @@ def test_an_added_abstention_never_makes_a_consensus(
     assert after.ahead == before.ahead
 
 
-@given(RULES, VOTES, WEIGHTS)
-def test_scaling_all_weights_changes_nothing(
-    rule: VotingRule, votes: list[CastVote], factor: Fraction
-) -> None:
-    scaled = [replace(vote, weight=vote.weight * factor) for vote in votes]
-    assert apply_rule(rule, scaled, POSITIONS) == apply_rule(rule, votes, POSITIONS)
-
-
 @given(VOTES)
 def test_a_stronger_consensus_is_also_every_weaker_one(votes: list[CastVote]) -> None:
     kinds: tuple[RuleKind, ...] = ("unanimous", "supermajority", "majority", "plurality")

@@ -82,15 +82,6 @@ async def test_what_is_asked_before_the_first_round_counts_once_and_not_in_a_for
     assert after.requests == len(model.requests)
 
 
-async def test_another_process_and_another_start_count_what_was_spent_before(database: str) -> None:
-    async with open_engine(database, ScriptedModel()) as manager:
-        await run_debate(manager)
-    model = ScriptedModel()
-    async with open_engine(database, model, daily_calls=6) as later:
-        assert (await run_debate(later)).status == "paused"
-    assert model.requests == []
-
-
 async def test_debates_at_once_do_not_spend_the_same_call_twice(database: str) -> None:
     model = ScriptedModel(delay=0.02)
     async with open_engine(database, model, daily_calls=10) as manager:
@@ -116,16 +107,6 @@ async def test_whoever_looks_at_it_on_the_next_day_sees_it_go_on(database: str) 
         assert (await manager.follow(snapshot.id, wait=5)).status == "paused"
         clock.tomorrow()
         assert (await manager.follow(snapshot.id, wait=5)).status == "concluded"
-
-
-async def test_a_stepped_one_goes_on_with_its_next_step(database: str) -> None:
-    clock = Clock()
-    async with open_engine(database, ScriptedModel(), clock=clock, daily_calls=6) as manager:
-        await run_debate(manager)
-        snapshot = await start_debate(manager, question="Step it?")
-        assert (await manager.step(snapshot.id, wait=5)).status == "paused"
-        clock.tomorrow()
-        assert len((await manager.step(snapshot.id, expected_round=1, wait=5)).debate.turns) == 2
 
 
 async def test_resumed_on_the_same_day_it_pauses_again(database: str) -> None:

@@ -3,20 +3,17 @@
 import asyncio
 import sqlite3
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
-from server.debate.commands.requests import DebaterInput, JudgesInput, OptionsInput
+from server.debate.commands.requests import DebaterInput
 from server.engine.database.errors import StorageUnavailableError
-from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import utc_now
 from server.models import Model, ModelError, OnText, Reply, Request, Usage
-from server.models.fakes.scripted import ScriptedModel, build_reply_text
-from tests.support.engines import open_engine, run_round, start_debate
+from server.models.fakes.scripted import ScriptedModel
+from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -110,49 +107,6 @@ async def test_whatever_a_model_does_wrong_is_a_failure_of_its_seat_alone(
     ]
 
 
-async def test_a_models_name_is_kept_in_a_line(database: str) -> None:
-    async with open_engine(database, Odd(lambda: used(model="a\n\ud800b" + "c" * 300))) as running:
-        snapshot = await run_round(running)
-
-    assert snapshot.debate.turns[0].usage.model == ("a ?b" + "c" * 300)[:200]
-
-
-@pytest.mark.sqlite
-@pytest.mark.requirement("N27")
-async def test_an_answer_in_flight_outlives_a_database_that_goes_once_another_answer_is_recorded(
-    database: str,
-) -> None:
-    taken, release = anyio.Event(), anyio.Event()
-    path, away = Path(database), Path(f"{database}.away")
-
-    async def answer(request: Request) -> str:
-        if request.seat == "Opponent":
-            await release.wait()
-        return build_reply_text(request)
-
-    def take_away(reached: DebateSnapshot) -> None:
-        if reached.debate.turns and not taken.is_set():
-            path.rename(away)
-            taken.set()
-
-    model = ScriptedModel(answer)
-    async with open_engine(database, model) as running:
-        running.store.listeners.append(take_away)
-        snapshot = await start_debate(running)
-        with anyio.fail_after(PATIENCE):
-            await running.step(snapshot.id, wait=0)
-            await taken.wait()
-            await anyio.wait_all_tasks_blocked()
-            away.rename(path)  # noqa: ASYNC240
-            release.set()
-            while len(snapshot.debate.turns) < 2:
-                await wait_before_next_poll()
-                snapshot = await running.load(snapshot.id)
-
-    assert [turn.seat for turn in snapshot.debate.turns] == ["Proponent", "Opponent"]
-    assert len(model.requests) == 2
-
-
 @pytest.mark.sqlite
 async def test_an_answer_that_cannot_be_written_yet_is_held_on_to_and_not_asked_for_again(
     database: str,
@@ -182,31 +136,3 @@ async def test_debaters_who_bring_their_models_are_judged_by_none_but_these(data
         snapshot = await start_debate(running, debaters=debaters)
 
     assert snapshot.debate.setup.judges.models == ("scripted",)
-
-
-async def test_every_answer_under_way_is_kept_when_the_talk_is_concluded(database: str) -> None:
-    first, second = Gate(), Gate()
-    debaters = [
-        DebaterInput(name="Ada", stance="ship", model="first"),
-        DebaterInput(name="Ben", stance="wait", model="second"),
-        DebaterInput(name="Cy", stance="neither", model="mine"),
-    ]
-    options = OptionsInput(judges=JudgesInput(models=["scripted"]))
-    models: dict[str, Model] = {"first": first.model, "second": second.model, "mine": ScriptedModel()}
-    async with open_engine(database, models) as running:
-        debate_request = build_request(question="Q?", debaters=debaters, options=options, run=True)
-        snapshot = await running.start(debate_request, actor=ACTOR)
-        with anyio.fail_after(PATIENCE):
-            await first.first_call.wait()
-            await second.first_call.wait()
-            while not (await running.load(snapshot.id)).debate.turns:
-                await wait_before_next_poll()
-            await running.intervene(snapshot.id, "conclude", InterventionRequest(), actor=ACTOR)
-            first.release.set()
-            while len((await running.load(snapshot.id)).debate.turns) < 2:
-                await wait_before_next_poll()
-            second.release.set()
-            snapshot = await running.follow(snapshot.id, wait=5)
-
-    assert [turn.seat for turn in snapshot.debate.turns] == ["Cy", "Ada", "Ben"]
-    assert (snapshot.status, snapshot.debate.talk_round_count) == ("concluded", 1)

@@ -144,28 +144,6 @@ async def test_a_limit_that_falls_and_rises_midway_is_followed() -> None:
     assert provider.refused <= 0.15 * (1000 + provider.refused)
 
 
-async def test_debates_one_at_a_time_get_a_low_limit_to_grow() -> None:
-    provider = Provider(allowed=2)
-    await provider.run_debates(20, 4, 3)
-    provider.allowed = float("inf")
-    assert provider.guard.limit("acme").places <= 3
-
-    times = [await provider.run_debates(1, 4, 5) for _ in range(10)]
-
-    assert times[-1] <= 4 * LATENCY * (1 + JITTER)
-
-
-async def test_two_providers_have_a_limit_each() -> None:
-    slow = Provider(allowed=3)
-    fast = Provider(clock=slow.clock, allowed=12)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(slow.run_debates, 20, 6, 1)
-        tasks.start_soon(fast.run_debates, 20, 6, 1)
-
-    assert fast.answer_times[-1] <= 1.3 * LATENCY * 120 / 12
-    assert slow.answer_times[-1] <= 1.3 * LATENCY * 120 / 3
-
-
 async def test_a_small_debate_waits_for_its_turn_and_not_for_the_rounds_of_large_ones() -> None:
     provider = Provider()
     provider.renew(concurrency=4)

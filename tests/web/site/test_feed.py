@@ -1,6 +1,5 @@
 """What pages are told as it happens, whichever process does it."""
 
-import socket
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -196,27 +195,6 @@ async def test_a_page_that_takes_nothing_is_left_and_nothing_piles_up_for_it(dat
             await stream({"type": "http", "method": "GET"}, receive, send)  # type: ignore[arg-type]
         assert [message["type"] for message in sent] == ["http.response.start"]
         assert feed.follower_count == 0
-
-
-async def test_a_client_that_does_not_read_holds_up_no_other(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest:
-        debate_id = (await start_debate(guest.manager)).id
-        host, port = guest.site.listener.getsockname()
-        with socket.create_connection((host, port)) as idle:
-            idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-            head = f"GET /{guest.site.guard.token}/events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"
-            idle.sendall(head.encode())
-            async with guest.follow() as events:
-                await events.settle()
-                await guest.manager.intervene(debate_id, "inject", NOTE, actor="test")
-                await events.wait_for(debate_id)
-
-
-async def test_a_request_for_the_head_of_the_stream_is_answered_and_follows_nothing(database: str) -> None:
-    async with open_site(database) as guest:
-        response = await guest.client.head(f"{guest.site.build_address()}events")
-        assert (response.status_code, response.headers["content-type"][:17]) == (200, "text/event-stream")
-        assert guest.site.feed.follower_count == 0
 
 
 async def test_streams_end_with_the_server(database: str) -> None:

@@ -4,17 +4,13 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import httpx2
 import pytest
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.fakes.scripted import ScriptedModel
-from server.web.site.routes import read_body
 from tests.support.engines import open_engine, start_debate
 from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
@@ -185,18 +181,6 @@ async def test_a_body_that_is_too_long_is_refused_as_it_arrives(guest: Guest) ->
     with contextlib.suppress(httpx2.WriteError, httpx2.ReadError):  # the server has closed the connection
         assert (await guest.send(debate_id, endless())).status_code == 413
     assert sent < 10**8
-
-
-async def test_a_body_that_does_not_arrive_is_given_up() -> None:
-    async def receive() -> Any:
-        await anyio.sleep_forever()
-
-    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
-    with (
-        anyio.fail_after(PATIENCE),
-        pytest.raises(HTTPException, match="408: The press did not arrive in time"),
-    ):
-        await read_body(Request(scope, receive), seconds=0.01)
 
 
 async def test_step_says_which_key_is_missing_here_and_spends_nothing(database: str) -> None:
