@@ -149,16 +149,6 @@ def test_a_list_shows_models_cost_and_forks_in_columns(cli: Cli) -> None:
     assert (row["models"], row["cost_usd"], row["forked_from"]) == (["scripted"], "0", debate_id)
 
 
-def test_what_looks_like_markup_stands_in_the_terminal_as_it_was_written(cli: Cli) -> None:
-    question = "Use List<int> & `x` of https://example.org?"
-    sides = ("--debater", "Ada: use List<int>", "--debater", "Bob: wait")
-    live = cli("debate", question, "--model", "scripted", "--rounds", "1", *sides).stdout
-
-    assert '"use List<int>"' in live
-    assert f'"{question}"' in cli("list").stdout
-    assert "\\" not in live
-
-
 def complete(database: str, *words: str) -> list[str]:
     environ = {**os.environ, "COUNTERPOINT_DB": database, "_COUNTERPOINT_COMPLETE": "bash_complete"}
     environ |= {"COMP_WORDS": " ".join(["counterpoint", *words]), "COMP_CWORD": str(len(words))}

@@ -46,15 +46,6 @@ def test_a_file_is_imported_once(cli: Cli, judgments: Path) -> None:
     assert cli("ledger", "import", str(judgments)).stdout == "1 row read, 0 added.\n"
 
 
-def test_readings_of_an_item_may_come_in_two_files(cli: Cli, tmp_path: Path) -> None:
-    for reading in (1, 2):
-        file = tmp_path / f"{reading}.csv"
-        file.write_text(f"{HEADING}\n1,m,{reading},a,,a,\n", encoding="utf-8")
-        assert read_json(cli, "import", str(file))["added"] == 1
-    (judge,) = read_json(cli, "show")["judges"]
-    assert (judge["asked"], judge["right"]) == (1, 1)
-
-
 def test_what_is_known_of_each_judge_is_shown(cli: Cli, judgments: Path) -> None:
     cli("ledger", "import", str(judgments))
     shown = read_json(cli, "show")
@@ -118,19 +109,6 @@ def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
 
 
 @pytest.mark.usefixtures("new_database")
-def test_an_evaluation_is_printed_with_a_calibration_plot(cli: Cli, judgments: Path, tmp_path: Path) -> None:
-    text = cli("ledger", "evaluate", str(judgments)).stdout
-    assert "40 items, 3 judges." in text
-    assert "contested   100.0%      -  (no side is ahead)" in text
-    assert "confidence   right  (# right, | told)" in text
-    bare = tmp_path / "bare.csv"
-    bare.write_text(f"{HEADING}\n1,m,1,a,,a,\n1,m,2,a,,a,\n", encoding="utf-8")
-    assert "confidence" not in cli("ledger", "evaluate", str(bare)).stdout
-    pooled = read_json(cli, "evaluate", str(bare))["pooled"]
-    assert (pooled["items"], pooled["brier"], pooled["accuracy"]) == (0, None, None)
-
-
-@pytest.mark.usefixtures("new_database")
 def test_files_that_are_not_right_are_refused_with_the_line(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "bad.csv"
     file.write_bytes(HEADING.encode() + b"\n1,m,1,\xff,,a,\n")
@@ -159,23 +137,3 @@ def test_an_outcome_is_recorded_from_the_terminal_and_corrected(cli: Cli, databa
     assert "Turned out right: no position." in cli("show", debate_id, "--view", "verdict").stdout
     assert "concluded" in cli("list").stdout
     assert cli("db", "check").exit_code == 0
-
-
-def test_blind_ballots_of_debaters_are_shown_apart_from_judges(cli: Cli, database: str) -> None:
-    names = ("acme/one", "beta/one", "gamma/one")
-
-    async def run() -> str:
-        async with open_engine(
-            database, {name: ScriptedModel(name=name) for name in names}, default=""
-        ) as manager:
-            rows = [{"name": "Ada", "stance": "Ship it"}, {"name": "Ben", "stance": "Wait"}]
-            rows = [{**row, "model": name} for row, name in zip(rows, names, strict=False)]
-            options = {"ballots": "blind", "judges": {"models": ["gamma/one"]}}
-            return (await run_debate(manager, debaters=rows, options=options)).id
-
-    cli("ledger", "settle", anyio.run(run), "Ada")
-    shown = read_json(cli, "show")
-    assert [judge["judge"] for judge in shown["judges"]] == ["gamma/one"]
-    assert [(row["model"], row["items"]) for row in shown["debaters"]] == [("acme/one", 1), ("beta/one", 1)]
-    right = shown["debaters"][0]["right"]
-    assert f"acme/one, as a debater: right in {right} of 1 blind ballot.\n" in cli("ledger", "show").stdout

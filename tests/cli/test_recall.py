@@ -30,18 +30,6 @@ def test_what_was_concluded_on_a_related_question_is_shown(cli: Cli) -> None:
     assert again[0]["finding"][:40] in shown
 
 
-def test_what_used_a_retracted_debate_is_marked(cli: Cli) -> None:
-    question = "Should we rewrite the billing service in Rust?"
-    first = json.loads(cli("debate", question, "--model", "scripted", "--json").stdout)["debate_id"]
-    cli("debate", question, "--model", "scripted", "--memory", "own")
-    mark = "It recalled a debate that was retracted since."
-    assert mark not in cli("recall", question).stdout
-    cli("tag", first, "retracted")
-    assert mark in cli("recall", question).stdout
-    (found,) = json.loads(cli("recall", question, "--json").stdout)["recalled"]
-    assert found["used_retracted"]
-
-
 def test_a_debate_is_told_what_was_concluded_where_that_is_asked_for(cli: Cli) -> None:
     def recall_with(*options: str) -> list[str]:
         held = cli("debate", "Do we rewrite billing?", "--model", "scripted", *options, "--json")

@@ -59,22 +59,6 @@ def test_an_owner_without_a_name_is_refused(cli: Any, owner: str) -> None:
     assert "cannot be an owner" in refused.output
 
 
-@pytest.mark.usefixtures("new_database")
-def test_no_tokens_are_told_how_to_make_one(cli: Any) -> None:
-    assert "counterpoint token new OWNER" in cli("token", "list").output
-
-
-def test_tokens_go_into_the_file_that_is_set(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COUNTERPOINT_TOKENS", str(tmp_path / "tokens.json"))
-    cli("token", "new", "alice")
-    monkeypatch.delenv("COUNTERPOINT_TOKENS")
-
-    assert "alice" in (tmp_path / "tokens.json").read_text(encoding="utf-8")
-    assert "alice" not in cli("token", "list").output
-
-
 @pytest.mark.asyncio
 async def test_the_doctor_says_whom_a_server_over_http_would_let_in(tmp_path: Path) -> None:
     file = TokenFile(str(tmp_path / "t.json"))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from server.debate.commands.interventions.request import InterventionRequest
-from server.debate.commands.requests import ChangesInput
 from server.engine.database.ledger import add_ledger, read_calibration, read_judgments
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
@@ -98,39 +97,11 @@ async def test_ballots_weigh_no_judge_and_calibrate_no_belief() -> None:
         assert {one.judge for one in sums} == {JUDGE}
 
 
-async def test_a_model_that_judged_counts_as_a_judge_and_is_counted_once() -> None:
-    async with open_debaters() as manager:
-        await settle(manager, (await run(manager, RIGHT, WRONG, judge=RIGHT)).id)
-        rows = {row.judge: row.role for row in await read_judgments(manager.store.journal)}
-        assert rows == {RIGHT: "judge", WRONG: "debater"}
-
-
-async def test_a_fork_counts_no_ballots_that_it_inherits() -> None:
-    async with open_debaters() as manager:
-        ended = await run(manager, RIGHT, WRONG)
-        for at_round, more in ((1, 0), (0, 2)):
-            before = len(await list_ballots(manager))
-            forked = await manager.fork(ended.id, at_round, ChangesInput(run=True), actor="test")
-            await settle(manager, (await manager.follow(forked.id, wait=5)).id)
-            assert len(await list_ballots(manager)) == before + more
-
-
 async def test_callers_fakes_and_debates_without_blind_ballots_have_no_rows_of_debaters() -> None:
     async with open_debaters() as manager:
         await settle(manager, (await run(manager, RIGHT, WRONG, ballots="none")).id)
         await settle(manager, (await run(manager, "scripted", "scripted")).id)
         assert await list_ballots(manager) == []
-
-
-async def test_debaters_who_vote_themselves_are_learned_of_as_well() -> None:
-    async with open_debaters() as manager:
-        rows = [
-            {"name": "Ada", "stance": SHIP, "model": RIGHT},
-            {"name": "Ben", "stance": WAIT, "model": WRONG},
-        ]
-        ended = await run_debate(manager, debaters=rows, format="settle", options={"ballots": "blind"})
-        await settle(manager, ended.id)
-        assert [row[0] for row in await list_ballots(manager)] == [RIGHT, WRONG]
 
 
 @pytest.mark.full

@@ -11,7 +11,7 @@ from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
 from tests.support.engines import open_engine, start_debate
-from tests.support.hook_debates import LogLines, hook, open_hooks
+from tests.support.hook_debates import hook, open_hooks
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
 
@@ -88,27 +88,3 @@ async def test_a_hook_stops_a_debate_before_its_judges_are_asked(
         while ended.debate.paused:  # each message of the round is an event of its own
             ended = await resume(manager, snapshot.id)
     assert ended.status == "concluded"
-
-
-@pytest.mark.requirement("D6")
-async def test_what_a_hook_injects_because_of_a_round_is_read_in_the_next(database: str) -> None:
-    model = ScriptedModel()
-    note = {"intervene": {"action": "inject", "text": "Name a price after {phase}."}}
-    async with open_hooks(
-        database, hook("ask", "phase_end", note, round="1"), models={"scripted": model}
-    ) as manager:
-        assert (await run_until_it_stops(manager)).status == "concluded"
-
-    rebuttals = [r.prompt for r in model.requests if "rebuttal" in str(r.prompt.messages[-1].content)]
-    assert rebuttals
-    assert all("Name a price after opening." in str(prompt.messages) for prompt in rebuttals)
-
-
-@pytest.mark.requirement("D6")
-async def test_a_hook_tells_that_a_debate_waits_at_its_breakpoint(database: str, log_lines: LogLines) -> None:
-    tell = hook("tell", "debate_pause", {"log": "{debate_id} {status}: {reason}"}, cause="pause_when")
-    async with open_hooks(database, tell) as manager:
-        snapshot = await run_until_it_stops(manager, "round:2")
-        line = await log_lines.wait_for("pause_when")
-
-    assert line.startswith(f"{snapshot.id} paused: pause_when round:2: round 2 (rebuttal) comes next.")

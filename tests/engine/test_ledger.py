@@ -2,21 +2,19 @@
 
 import json
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from server.debate.analysis.calibration import NO_CALIBRATION
 from server.debate.analysis.judgments import Judgment, Reading
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.records.setup import check_opened
 from server.debate.views.verdict import build_report
-from server.engine.database.ledger import add_ledger, import_judgments, read_calibration, read_judgments
+from server.engine.database.ledger import add_ledger, import_judgments, read_judgments
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
@@ -117,16 +115,6 @@ async def test_a_correction_replaces_the_rows_and_keeps_the_earlier_word(databas
         assert corrected.debate.verdict == ended.debate.verdict
 
 
-async def test_an_outcome_that_is_said_again_is_recorded_once(database: str) -> None:
-    async with open_judged(database) as manager:
-        ended = await run_judged(manager)
-        once, effect = await settle(manager, ended.id, "Ada", request_id="r1")
-        again, same = await settle(manager, ended.id, "Ada", request_id="r1")
-        assert (again.debate.version, same) == (once.debate.version, effect)
-        repeated, told = await settle(manager, ended.id, "Ada")
-        assert (repeated.debate.version, told) == (once.debate.version, "That outcome is recorded already.")
-
-
 async def test_two_servers_record_one_outcome_each_and_agree_on_the_last(database: str) -> None:
     async with open_judged(database) as one, open_judged(database) as other:
         ended = await run_judged(one)
@@ -148,14 +136,6 @@ async def test_what_is_no_position_or_not_over_has_no_outcome(database: str) -> 
             await settle(manager, ended.id, "Cleo")
         with pytest.raises(InvalidRequestError, match="The debate is over"):
             await manager.intervene(ended.id, "inject", InterventionRequest(text="x"), actor="Kim")
-
-
-async def test_judges_that_say_nothing_of_a_model_get_no_rows(database: str) -> None:
-    models = {**build_models(), "scripted": ScriptedModel()}
-    async with open_engine(database, models) as manager:
-        ended = await run_judged(manager, "scripted", GOOD, GOOD)
-        await settle(manager, ended.id, "Ada")
-        assert await list_votes(manager) == [(GOOD, "Ada", "Ada")]  # two seats of a model count once
 
 
 async def test_an_outcome_is_exported_and_imported_and_not_forked(database: str, tmp_path: Path) -> None:
@@ -221,20 +201,6 @@ async def test_a_file_in_which_weights_do_not_follow_from_records_is_refused(dat
                 check_opened(changed)
 
 
-async def test_beliefs_of_a_judge_that_does_not_count_correct_nobody(database: str) -> None:
-    def sure(number: int, judge: str, choice: str) -> Judgment:
-        readings = Reading(1, choice, Fraction(8, 10)), Reading(2, choice, Fraction(8, 10))
-        return Judgment(f"item {number}", judge, "right", readings)
-
-    async with open_judged(database) as manager:
-        journal = manager.store.journal
-        await import_judgments(journal, [sure(n, BAD, "wrong") for n in range(30)])
-        assert await read_calibration(journal) == NO_CALIBRATION
-        await import_judgments(journal, [sure(n, GOOD, "right") for n in range(30)])
-        corrected = (await read_calibration(journal)).correct({"Ada": 0.8, "Ben": 0.2})
-        assert corrected["Ada"] > 0.9
-
-
 async def test_two_processes_that_import_both_readings_at_once_lose_none(database: str) -> None:
     whole = [label(n, GOOD, "right") for n in range(50)]
     async with (
@@ -270,13 +236,6 @@ async def test_the_start_of_a_debate_takes_a_fixed_number_of_queries(database: s
             await add_ledger(snapshot.debate.setup.model_copy(update={"judges": panel}), counted)
             counts.append(len(counted.calls))
         assert counts == [4, 4]
-
-
-async def test_a_debate_without_judges_uses_no_ledger(database: str) -> None:
-    async with open_judged(database) as manager:
-        await teach(manager)
-        snapshot = await start_debate(manager, format="oxford", debaters=DEBATERS)
-        assert snapshot.debate.setup.ledger is None
 
 
 async def test_rows_are_written_again_where_they_do_not_follow_from_the_entries(database: str) -> None:

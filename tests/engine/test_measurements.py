@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.stub import encode_response
 from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import replay
 from server.engine.database.snapshots import DebateSnapshot
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
-from tests.models.providers.test_direct_models import serve
 from tests.support.engines import open_engine, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D12")]
@@ -65,23 +63,6 @@ async def test_a_model_that_cannot_be_asked_is_recorded_and_ends_nothing(tmp_pat
     assert ended.debate.talk_round_count == 4
     assert {failed.seat for failed in ended.debate.failures} == {"meter"}
     assert ended.debate.measurements == ()
-
-
-@pytest.mark.full
-async def test_vectors_that_are_of_no_use_are_paid_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = {"index": 0, "embedding": [0.0]}
-    body = {"data": [row], "usage": {"prompt_tokens": 9}, "model": "e"}
-    async with serve(lambda _: encode_response(200, body)) as base:
-        monkeypatch.setenv("MINE_API_BASE", base)
-        ended = await hold(tmp_path, "mine/e")
-    assert ended.debate.measurements == ()
-    assert ended.debate.failures
-    for failed in ended.debate.failures:
-        assert failed.usage
-        assert (failed.cause, failed.usage.input_tokens, failed.attempts) == ("unreadable", 9, 1)
-    verify_record(ended.entries, range(len(ended.entries)))
 
 
 async def test_without_the_setting_nothing_is_measured(tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.facts.errors import InvalidRequestError
-from server.debate.views.verdict import build_verdict
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from tests.support.engines import open_engine
@@ -93,36 +91,6 @@ async def test_what_fits_is_read_whole_and_the_window_is_a_fact(ollama: Ollama, 
         assert not debate.failures
         assert min(ollama.read) > 9_000
         assert min(body["options"]["num_ctx"] for body in ollama.requests) >= 16_384
-
-
-@pytest.mark.parametrize("is_meant", [True, False], ids=["sent all the same", "cut in spite of what it says"])
-@pytest.mark.asyncio
-async def test_readings_that_were_cut_are_paid_and_not_counted(
-    ollama: Ollama, tmp_path: Path, is_meant: bool
-) -> None:
-    async with open_tiny(tmp_path) as manager:
-        if not is_meant:
-            ollama.context_length, ollama.limit = 131_072, 2_050
-        options: dict[str, Any] = {"on_window": "warn"} if is_meant else {}
-
-        debate_id = (await debate_on(manager, **options)).id
-        debate = (await manager.follow(debate_id, wait=5)).debate
-
-        assert debate.paused is not None
-        assert "judge 1: ollama_chat/tiny was shown only a part: 2,050 of at least" in debate.paused.reason
-        assert {failure.cause for failure in debate.failures} == {"truncated"}
-        assert len(debate.turns) == 4
-        assert {turn.usage.input_tokens for turn in debate.turns} == {2_050}
-        assert all(turn.usage.sent_tokens > 6_000 for turn in debate.turns)
-
-        replacement = InterventionRequest(to="judge 1", model="scripted")
-        await manager.intervene(debate_id, "replace_model", replacement, actor="test")
-        await manager.intervene(debate_id, "resume", InterventionRequest(), actor="test")
-        verdict = build_verdict((await manager.follow(debate_id, wait=5)).debate)
-        assert verdict.outcome == "leaning"
-        cautions = verdict.cautions  # in the order in which the answers arrived
-        cut = {caution.partition(" was shown")[0] for caution in cautions if "shown only a part" in caution}
-        assert cut == {f"{seat} (ollama_chat/tiny)" for seat in ("Proponent", "Opponent", "judge 1")}
 
 
 @pytest.mark.asyncio

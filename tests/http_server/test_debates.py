@@ -5,12 +5,11 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, MCPError
+from mcp import Client
 from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from tests.support.client_calls import call, read_resource
 from tests.support.client_models import ClientModel
-from tests.support.gated_model import Gate
 from tests.support.http_servers import serve_http
 from tests.support.mcp_debates import run_debate
 from tests.support.patience import PATIENCE
@@ -71,19 +70,6 @@ async def test_a_listener_hears_of_turns_in_the_newer_era_with_and_without_sessi
             assert await hear(client, uri, step) == uri
 
 
-@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-async def test_without_sessions_the_older_era_is_offered_no_subscriptions(tmp_path: Path) -> None:
-    async with (
-        serve_http(str(tmp_path / "a.db"), is_stateless=True) as running,
-        running.connect("legacy") as client,
-    ):
-        offered = client.server_capabilities
-        assert offered.resources is not None
-        assert offered.resources.subscribe is False
-        with pytest.raises(MCPError, match="no sessions"):
-            await client.subscribe_resource("debate://index")
-
-
 @MODES
 async def test_the_clients_own_model_is_asked_where_the_mode_carries_it(
     tmp_path: Path, era: str, is_stateless: bool
@@ -133,17 +119,3 @@ async def test_a_person_is_asked_where_the_mode_carries_it(
     else:
         assert ran["status"] == "concluded"
         assert len(forms) == 2
-
-
-async def test_a_call_that_its_client_gives_up_leaves_the_debate_running(tmp_path: Path, era: str) -> None:
-    gate = Gate()
-    async with (
-        serve_http(str(tmp_path / "a.db"), models={"held": gate.model}, default="held") as running,
-        running.connect(era) as client,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(lambda: run_debate(client))
-        await gate.wait_for_call()
-        tasks.cancel_scope.cancel()
-        [row] = await running.manager.store.find(limit=1)
-        assert running.manager.is_working(row.stream)

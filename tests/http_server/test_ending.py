@@ -104,21 +104,6 @@ async def test_a_server_with_open_listeners_ends_in_time_and_its_debate_goes_on_
                 pass
 
 
-async def test_a_killed_server_loses_nothing_that_was_recorded(start: Any) -> None:
-    first = start(COUNTERPOINT_MODELS="scripted?delay=0.4")
-    async with Client(first.address) as client:
-        began = await run_debate(client, wait_seconds=1)
-        first.kill()
-    second = start()
-    async with Client(second.address) as client:
-        with anyio.fail_after(PATIENCE):
-            while (ran := await call(client, "get_verdict", debate_id=began["debate_id"]))[
-                "status"
-            ] == "running":
-                pass
-    assert ran["status"] == "concluded"
-
-
 async def test_an_interrupt_skips_the_draining(start: Any) -> None:
     served = start(COUNTERPOINT_DRAIN_SECONDS="60")
     told_at = time.monotonic()
@@ -126,15 +111,6 @@ async def test_an_interrupt_skips_the_draining(start: Any) -> None:
 
     assert served.end()[0] == 128 + signal.SIGINT
     assert time.monotonic() - told_at < 10
-
-
-async def test_a_second_signal_skips_the_rest_of_the_draining(start: Any) -> None:
-    served = start(COUNTERPOINT_DRAIN_SECONDS="60")
-    served.tell()
-    await wait_for_status(served.root, 503)
-    served.tell()
-
-    assert served.end()[0] == 128 + signal.SIGTERM
 
 
 async def test_calls_that_wait_return_with_what_there_is_when_the_server_ends(

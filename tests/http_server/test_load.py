@@ -103,12 +103,3 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         await bodies(scope, receive, take)
 
     assert sent[0]["status"] == 408
-
-
-async def test_a_client_that_leaves_while_it_sends_is_answered_nothing(tmp_path: Path) -> None:
-    async with serve_http(str(tmp_path / "a.db")) as running:
-        with open_raw(running.place) as connection:
-            connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50\r\n\r\n{")
-        headers, body = build_request()
-        async with httpx2.AsyncClient() as client:
-            assert (await client.post(running.address, json=body, headers=headers)).status_code == 200

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from starlette.requests import Request
@@ -20,7 +19,7 @@ from tests.contract.journal_helpers import keep_busy, open_any_journal, open_pos
 from tests.support.client_calls import call
 from tests.support.http_servers import serve_http
 from tests.support.patience import PATIENCE
-from tests.support.postgres import Server, find_name
+from tests.support.postgres import Server
 from tests.support.raw_sql import run_raw
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14")]
@@ -88,18 +87,6 @@ async def test_a_server_is_ready_however_long_its_database_is_busy(postgres_data
             clock.now += OUTAGE_SECONDS
 
 
-async def test_a_server_that_ends_while_its_database_is_asked_says_so(
-    postgres_database: str, postgres_server: Server
-) -> None:
-    async with open_postgres_journal(postgres_database) as journal:
-        readiness = Readiness(journal)
-        with stop(postgres_server):
-            asking = asyncio.create_task(ask(readiness))
-            await anyio.lowlevel.checkpoint()
-            readiness.is_draining = True
-            assert await asking == (503, {"error": "This server ends."})
-
-
 @pytest.mark.parametrize(
     "statement",
     [
@@ -115,15 +102,6 @@ async def test_a_server_whose_database_is_not_what_it_was_is_not_ready_at_once(
         readiness = Readiness(journal)
         assert await ask(readiness) == READY
         run_raw(postgres_database, statement)
-        assert await ask(readiness) == UNUSABLE
-
-
-async def test_a_server_whose_database_was_dropped_is_not_ready_at_once(postgres_server: Server) -> None:
-    address = postgres_server.create_database("empty")
-    async with open_postgres_journal(address) as journal:
-        readiness = Readiness(journal)
-        assert await ask(readiness) == READY
-        postgres_server.sql(f"drop database {find_name(address)} with (force)")
         assert await ask(readiness) == UNUSABLE
 
 

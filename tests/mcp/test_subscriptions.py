@@ -52,23 +52,6 @@ async def test_a_listener_hears_of_a_new_turn_at_every_address_of_the_debate(
             assert await heard(client, uri, step) == uri
 
 
-@pytest.mark.requirement("N21")
-@pytest.mark.parametrize("is_own", [True, False], ids=["this process", "another process"])
-@pytest.mark.both_databases
-async def test_a_listener_hears_of_an_outcome_after_the_end(open_modern: Any, is_own: bool) -> None:
-    async with open_modern() as client, open_modern() as other:
-        started = await call(client, "start_debate", question="Ship it?", run=True)
-        this = {"debate_id": started["debate_id"]}
-        await call(client, "get_verdict", **this)
-        uri = f"debate://{this['debate_id']}/verdict"
-
-        async def settle() -> None:
-            await call(client if is_own else other, "intervene", **this, action="outcome", to="none")
-
-        with anyio.fail_after(PATIENCE):
-            assert await heard(client, uri, settle) == uri
-
-
 async def test_the_list_is_announced_at_once_and_then_once_in_a_while(open_modern: Any) -> None:
     announced: list[float] = []
     async with open_modern() as client, anyio.create_task_group() as tasks:

@@ -64,17 +64,6 @@ async def test_the_task_of_a_step_ends_with_its_round(open_modern: OpenClient) -
     assert again["result"]["structuredContent"]["round"] == past["round"] == 1
 
 
-async def test_a_fork_that_runs_is_a_task(open_modern: OpenClient) -> None:
-    async with open_modern(**POLLS) as client:
-        begun = await begin(client, "start_debate", format="verdict")
-        parent = (await poll(client, begun))["result"]["structuredContent"]["debate_id"]
-        forked = await begin(client, "fork_debate", debate_id=parent, at_round=1, changes={"run": True})
-        done = await poll(client, forked)
-
-    assert (done["status"], done["result"]["structuredContent"]["status"]) == ("completed", "concluded")
-    assert parent not in forked["taskId"]
-
-
 async def test_no_task_is_begun_for_what_is_over_or_is_not_waited_for(open_modern: OpenClient) -> None:
     gate = Gate()
     async with open_modern({"mine": gate.model}, "mine", **POLLS) as client:

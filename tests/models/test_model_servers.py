@@ -192,17 +192,6 @@ async def test_without_an_answer_the_error_lists_the_models(
     assert len(forms) == 1
 
 
-@pytest.mark.requirement("N13")
-@pytest.mark.usefixtures("ollama")
-async def test_who_does_not_wait_is_not_asked(open_modern: Any) -> None:
-    forms: list[ElicitRequestFormParams] = []
-    person = answering(forms, "accept", models="scripted")
-    async with open_modern(default="", elicitation_callback=person) as client:
-        await expect_tool_error(client, "start_debate", question="Tea?", wait_seconds=0)
-
-    assert forms == []
-
-
 @pytest.mark.requirement("N13", "N10")
 @pytest.mark.usefixtures("ollama")
 async def test_the_models_that_a_person_names_are_kept_over_the_question_for_the_cost(

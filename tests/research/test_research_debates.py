@@ -1,14 +1,10 @@
 """Debates whose moderators and debaters use research tools of real servers."""
 
 import json
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from server.cli.main import counterpoint
 from server.models import FunctionCall, Request
 from server.models.fakes.scripted import ScriptedModel, ScriptOutput, build_reply_text
 from server.settings import ResearchServer
@@ -150,54 +146,3 @@ async def test_disallowed_tools_are_refused_before_the_debate(open_modern: Any) 
         ):
             assert expected in await expect_tool_error(client, "start_debate", question=QUESTION, **asked)
         assert (await call(client, "find_debates"))["debates"] == []
-
-
-@pytest.mark.anyio
-@pytest.mark.node
-@pytest.mark.skipif(
-    not MEMORY.exists() or shutil.which("node") is None,
-    reason="needs Node.js and `npm install` in tests/node",
-)
-async def test_a_moderator_briefs_from_a_third_party_server(open_modern: Any, tmp_path: Path) -> None:
-    memory = tmp_path / "memory.jsonl"
-    seen = {"type": "entity", "name": QUESTION, "entityType": "question", "observations": ["Staff of 4."]}
-    memory.write_text(json.dumps(seen) + "\n", encoding="utf-8")
-    server = ResearchServer(command="node", args=(str(MEMORY),), env={"MEMORY_FILE_PATH": str(memory)})
-    moderator = ScriptedModel()
-    async with open_modern({"moderator": moderator}, research={"notes": server}) as client:
-        ran = await run_moderated(
-            client, options={"moderator": {**MODERATED, "tools": ["notes/search_nodes"]}}
-        )
-        (found,) = await read_events(client, ran, "researched")
-        (decision,) = (await read_view(client, ran, "result"))["moderatorDecisions"]
-
-    assert (ran["status"], ran["failures"]) == ("concluded", [])
-    assert found["lookups"][0]["tool"] == "notes/search_nodes"
-    assert json.loads(found["lookups"][0]["result"])["entities"][0]["observations"] == ["Staff of 4."]
-    assert "Staff of 4." in find_prompts(moderator, "opening")[1]
-    assert decision["briefing"].startswith('What was looked up says: "{')
-
-
-@pytest.mark.requirement("M5")
-def test_the_terminal_shows_what_a_moderator_looks_up(
-    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = build_server_config("bad")
-    settings = tmp_path / "settings.json"
-    text = json.dumps({"mcpServers": {"notes": {"command": server.command, "args": server.args}}})
-    settings.write_text(text, encoding="utf-8")
-    monkeypatch.setenv("COUNTERPOINT_CONFIG", str(settings))
-    monkeypatch.setenv("COUNTERPOINT_DB", database)
-    arguments = ["debate", QUESTION, "--format", "verdict", "--rounds", "1", "--model", "scripted"]
-
-    asked = CliRunner().invoke(counterpoint, [*arguments, "--tools", "notes/pid"])
-
-    assert asked.exit_code == 0, asked.output
-    shown = asked.stdout
-    steps = [
-        "moderator (scripted)",
-        "> moderator looks it up: notes/pid",
-        "What was looked up says",
-        "Verdict: ",
-    ]
-    assert [shown.index(step) for step in steps] == sorted(shown.index(step) for step in steps)

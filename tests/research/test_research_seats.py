@@ -61,19 +61,6 @@ async def test_each_reading_of_a_judge_looks_up_on_its_own(open_modern: Any) -> 
 
 
 @pytest.mark.anyio
-async def test_an_audience_looks_up_before_it_votes(open_modern: Any) -> None:
-    judge = Curious()
-    async with open_modern({"judge": judge}, research={"notes": build_server_config("bad")}) as client:
-        options = {"judges": {"models": ["judge"], "tools": ["notes"]}}
-        ran = await run(client, format="oxford", options=options)
-        found = await read_events(client, ran, "researched")
-        transcript = await read_resource(client, f"debate://{ran['debate_id']}/transcript")
-
-    assert [each["round"] for each in found] == [1, 3]
-    assert transcript.count("*judge 1 looked up notes/big") == 2
-
-
-@pytest.mark.anyio
 async def test_referee_and_synthesizer_look_things_up(open_modern: Any) -> None:
     referee, writer, other = Curious(), Curious(), ScriptedModel()
     models = {"referee": referee, "writer": writer, "mine": other}

@@ -128,15 +128,6 @@ def test_names_with_marks_of_patterns_are_names(browser: Browser, tmp_path: Path
         assert last.locator("p a.ref").all_inner_texts()[1:] == ["Jean-Luc 1.1", "a.*b 1.1"]
 
 
-def test_what_a_model_writes_looks_like_no_mark_of_the_page(browser: Browser, tmp_path: Path) -> None:
-    data = load_page_data(tmp_path, HOSTILE["bidi"], question="Ship it?", debaters=None, max_rounds=1)
-    with open_file(browser, write_page(tmp_path, data)) as opened:
-        assert opened.wait_for_chain() == "intact"
-        assert opened.page.locator(".tag.good").count() == 0
-        shown = opened.page.inner_text("body")
-        assert not any(mark in shown for mark in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
 def test_light_dark_and_paper_have_colours_of_their_own(browser: Browser, held_path: Path) -> None:
     def background(media: dict[str, str]) -> list[str]:
         opened.page.emulate_media(**media)  # type: ignore[arg-type]

@@ -1,8 +1,6 @@
 """The baseline: a vote of blind ballots for as many tokens as the debate took, at its end."""
 
 import json
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from server.debate.ballots.samples import (
     MOST_SAMPLES,
     Baseline,
     build_baseline,
-    count_baseline_tokens,
     count_debate_tokens,
     count_samples,
     count_usage,
@@ -224,27 +221,6 @@ def test_the_estimate_and_the_progress_have_the_samples() -> None:
     assert own.input_tokens == tuple(2 * tokens for tokens in other.input_tokens)
     progress = build_progress(with_it.play().debate)
     assert progress.done == progress.expected == len(with_it.calls_made)
-
-
-def test_any_order_of_arrival_asks_for_the_same_samples() -> None:
-    def sizes(call: Call) -> Any:
-        tokens = 100 + call.seed % 400 if is_sample(call) else 1_000
-        return Reply(str(default_script(call)), count_tokens(call.model, tokens))
-
-    found = set()
-    for seed in range(5):
-        at = simulate(
-            build_setup(options={"baseline": True}, models=("a/x", "b/y")),
-            sizes,
-            arrival_order=partial(shuffle, seed),
-        ).play()
-        found.add(frozenset(call.key for call, _ in at.calls_made))
-        assert 0.8 <= count_baseline_tokens(at.debate) / count_debate_tokens(at.debate) <= 1.25
-    assert len(found) == 1
-
-
-def shuffle(seed: int, calls: Sequence[Call]) -> list[Call]:
-    return sorted(calls, key=lambda call: (call.seed * (seed + 3)) % 997)
 
 
 @pytest.mark.full

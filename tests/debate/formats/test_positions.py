@@ -117,12 +117,6 @@ class TestQuestions:
         assert "# Positions" not in prompt
         assert "> for" not in prompt
 
-    def test_no_label_is_a_word_of_a_position(self) -> None:
-        at = frame(answer("Call it Walnut", "Call it Sorrel", "Call it Zircon"))
-
-        assert len(set(at.debate.setup.labels)) == 3
-        assert not {"Walnut", "Sorrel", "Zircon"} & set(at.debate.setup.labels)
-
     def test_a_neutral_seat_of_the_format_stays(self) -> None:
         at = frame(answer(*DATABASES), format="handoff").play()
 
@@ -221,10 +215,6 @@ class TestRecord:
         assert estimate(at.debate).calls == estimate(Debate(without)).calls + 1
         (task, *_) = list_tasks(at.debate)
         assert (task["seat"], task["task"], task["state"], task["phase"]) == ("framer", "framing", "done", "")
-
-    def test_a_failed_call_is_listed_as_one(self) -> None:
-        (task, *_) = list_tasks(frame(ProviderFailure("timeout")).debate)
-        assert (task["seat"], task["task"], task["state"]) == ("framer", "framing", "failed")
 
     def test_a_budget_without_room_for_it_is_refused(self) -> None:
         limits = {"limits": {"max_calls": 4}}  # two speakers, and two readings of the judge

@@ -16,7 +16,6 @@ from server.debate.facts.interventions import LimitsChanged
 from server.debate.facts.setup.limits import Limits, Price
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
-    ElapsedTime,
     compute_limit_remaining,
     compute_remaining,
     compute_spending,
@@ -24,7 +23,7 @@ from server.debate.rules.budget import (
     reserved_for_verdict,
 )
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import Ask, Record, Wait, decide
+from server.debate.rules.decide import Ask, Record, decide
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_interventions
 from server.debate.views.progress import estimate_line
@@ -136,10 +135,6 @@ class TestDeciding:
         )
         assert at.play().status == "concluded"
 
-    def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
-        at = simulate().play_to_round(1).add_events(LimitsChanged(limits=Limits(max_calls=1))).play()
-        assert at.status == "truncated"
-
     def test_a_verdict_stands_where_there_is_no_room_for_the_result_that_was_to_be_made_of_it(self) -> None:
         at = simulate(build_setup(options={"synthesizer": True})).play_to_round(4)
         assert at.debate.verdict
@@ -148,14 +143,6 @@ class TestDeciding:
 
 
 class TestTokensMoneyAndTime:
-    def test_tokens_are_estimated_by_the_record_and_the_answers_so_far(self) -> None:
-        at = simulate(
-            build_setup(format="verdict", max_rounds=20, options=limited(max_input_tokens=7_000))
-        ).play()
-        assert at.status == "concluded"
-        assert status_reason(at.debate).startswith("budget: ")
-        assert "input tokens" in status_reason(at.debate)
-
     def test_output_tokens_bound_it_too(self) -> None:
         def long(call: Call) -> ScriptAnswer:
             return (
@@ -210,20 +197,6 @@ class TestTokensMoneyAndTime:
         )
         assert compute_remaining(simulate(opened).debate).calls > 100
 
-    def test_a_fifth_of_the_time_is_kept_for_deciding(self) -> None:
-        at = simulate(build_setup(options=limited(max_seconds=100))).play_through_round(1)
-        assert not isinstance(decide(at.debate, elapsed=ElapsedTime(79)), Wait)
-        at.play_to_round(2)
-        assert isinstance(decide(at.debate, elapsed=ElapsedTime(79)), Ask)
-        step = decide(at.debate, elapsed=ElapsedTime(80))
-        assert isinstance(step, Record)
-        at.add_events(*step.events).play_to_round(3)
-        assert isinstance(decide(at.debate, elapsed=ElapsedTime(99)), Ask)
-        over = decide(at.debate, elapsed=ElapsedTime(100))
-        assert isinstance(over, Record)
-        assert at.add_events(*over.events).status == "paused"
-        assert status_reason(at.debate) == "budget: 100 of 100 seconds spent. Extend the limits."
-
 
 class TestEstimates:
     def test_an_estimate_counts_every_seat(self) -> None:
@@ -268,12 +241,6 @@ class TestRaisingThem:
         (row,) = build_interventions(at.stored())["log"]
         assert row["text"] == "max_calls=9, max_seconds=60, on_budget=pause"
 
-    def test_rounds_can_be_added_with_them(self) -> None:
-        at = simulate(build_setup(options=limited(max_calls=6))).play_to_round(1)
-        made = build_intervention(at.debate, "extend", InterventionRequest(rounds=1, limits={"max_calls": 9}))
-        assert at.add_events(*made.events).debate.max_rounds == 3
-        assert at.debate.limits.max_calls == 9
-
     @pytest.mark.parametrize(
         ("limits", "why"),
         [
@@ -287,11 +254,6 @@ class TestRaisingThem:
     def test_what_is_no_limit_is_refused(self, limits: dict[str, Any], why: str) -> None:
         with pytest.raises(InvalidRequestError, match=why):
             self.extended(**limits)
-
-    def test_paused_it_says_that_it_is_to_be_resumed(self) -> None:
-        at = simulate(build_setup(options=limited(max_calls=6, on_budget="pause"), max_rounds=4)).play()
-        made = build_intervention(at.debate, "extend", InterventionRequest(limits={"max_calls": 9}))
-        assert made.effect.endswith("Resume the debate now.")
 
 
 class TestWhatIsNoRequest:

@@ -59,23 +59,3 @@ def test_each_of_two_is_marked_by_the_turns_that_had_not_seen_it() -> None:
     )
     assert sorted(headings(at)[:2]) == ["Speaker 1", "Speaker 2"]
     assert headings(at)[2:] == [f"Note to everybody{UNSEEN}"] * 2 + ["Speaker 3"]
-
-
-def test_one_made_between_turns_is_not_marked() -> None:
-    between = hold_round(
-        "Speaker 1", Challenged(text="Cost?", round=1), "again", "Speaker 2", format="verdict"
-    )
-    assert headings(between) == ["Speaker 1", "Challenge to everybody", "Speaker 2"]
-    after = hold_round("Speaker 1", "Speaker 2", Challenged(text="Cost?", round=1))
-    assert headings(after)[-1] == "Challenge to everybody"
-
-
-def test_one_made_before_the_debate_stands_before_every_turn() -> None:
-    at = simulate(build_setup()).add_events(NoteAdded(text="Cost?")).play_through_round(1)
-    assert headings(at) == ["Note to everybody", *at.debate.rounds[0].order]
-
-
-def test_it_is_shown_where_turns_are_hidden() -> None:
-    options = {"visibility": {"hide_from_client": ["debaters"]}}
-    at = hold_round(NoteAdded(text="Cost?", round=1), "Speaker 1", "Speaker 2", options=options)
-    assert headings(at) == [f"Note to everybody{UNSEEN}"]

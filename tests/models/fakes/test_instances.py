@@ -5,7 +5,7 @@ import jsonschema
 import pytest
 
 from server.models import ModelError
-from server.models.fakes.instances import FORMAT_EXAMPLES, build_instance, sample_pattern
+from server.models.fakes.instances import FORMAT_EXAMPLES, build_instance
 
 pytestmark = pytest.mark.requirement("N7")
 
@@ -126,24 +126,3 @@ def test_references_that_multiply_come_to_an_end() -> None:
 def test_where_no_value_is_found_the_model_fails_and_says_why(schema: Any) -> None:
     with pytest.raises(ModelError, match=r"scripted: found no value for the schema \(.+\)\."):
         made(schema)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "^[A-Z]{3}-[0-9]+$",
-        r"^(foo|bar)\d{2,4}[^a-z]\.x?$",
-        r"^\S+@\S+\.[a-z]{2,}$",
-        "^#[0-9a-fA-F]{6}$",
-        "^(?:a|b)+?(?P<name>c)$",
-        r"^\u0041[\]\-x]\/\t$",
-        "",
-    ],
-)
-def test_a_text_is_made_for_a_pattern(pattern: str) -> None:
-    jsonschema.validate(next(sample_pattern(pattern)), {"pattern": pattern.replace("(?P<name>", "(")})
-
-
-@pytest.mark.parametrize("pattern", ["(", "[a", r"(a)\1", "^(a{1,99}){1,99}{1,99}$"])
-def test_a_pattern_that_it_does_not_understand_does_no_harm(pattern: str) -> None:
-    assert all(len(text) < 10_000 for text in sample_pattern(pattern))

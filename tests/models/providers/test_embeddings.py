@@ -7,7 +7,7 @@ import pytest
 from benchmarks.stub import StubRequest, encode_response
 from server.debate.facts.answers import build_embedding_key
 from server.debate.facts.setup.limits import Price
-from server.models import MAX_ATTEMPTS, ModelError
+from server.models import ModelError
 from server.models.concurrency import FIRST_LIMIT
 from server.models.embeddings import Embeddings
 from server.models.fakes.embeddings import ScriptedEmbedder
@@ -15,7 +15,7 @@ from server.models.prices import PriceTable
 from server.models.providers.connections import Connections
 from server.models.providers.embeddings import DirectEmbedder, LitellmEmbedder
 from server.models.registry import ModelRegistry
-from server.models.resilience import FAILURE_THRESHOLD, Guard, GuardedEmbedder
+from server.models.resilience import Guard, GuardedEmbedder
 from tests.models.providers.test_direct_models import serve
 from tests.support.guarded_requests import FakeClock
 
@@ -126,26 +126,6 @@ async def test_a_provider_that_is_down_is_given_up_in_time(monkeypatch: pytest.M
         with pytest.raises(ModelError) as error:
             await embed(timeout=0.3)
     assert (error.value.cause, error.value.attempts) == ("unavailable", 1)
-
-
-async def test_a_provider_that_is_down_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[StubRequest] = []
-
-    def fail(request: StubRequest) -> bytes:
-        asked.append(request)
-        return encode_response(503, {})
-
-    clock = FakeClock(auto_advance=True)
-    guard = Guard(now=clock.now, sleep=clock.sleep)
-    async with serve(fail) as base, Connections() as connections:
-        monkeypatch.setenv("MINE_API_BASE", base)
-        registry = ModelRegistry(guard=guard, connections=connections)
-        for _ in range(FAILURE_THRESHOLD + 1):
-            with pytest.raises(ModelError) as error:
-                await registry.get_embedder("mine/e").embed(TEXTS, 20)
-    assert len(asked) == FAILURE_THRESHOLD * MAX_ATTEMPTS
-    assert error.value.attempts == 0
-    assert "was not asked: it failed 5 times in a row" in error.value.detail
 
 
 async def test_texts_that_are_refused_as_too_many_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:

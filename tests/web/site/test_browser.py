@@ -215,25 +215,6 @@ async def test_twenty_tabs_share_one_stream_and_the_next_one_takes_it_over(datab
         assert window.complaints == []
 
 
-async def test_a_page_says_that_the_process_of_its_debate_was_killed_and_keeps_working(
-    database: str,
-) -> None:
-    async with (
-        open_site(database) as guest,
-        open_window(guest) as window,
-        open_call_gate() as gate,
-        start_server_process(database, gate, "auto") as (server, client),
-    ):
-        debate_id = (await call(client, "start_debate", **RUN))["debate_id"]
-        page = await window.open(debate_id)
-        await see(page, "running")
-        await gate.wait_for_calls(1)
-        server.kill()
-        await see(page, "No process runs this debate now")
-        await press(page, "Pause")
-        await page.get_by_role("button", name="Resume").wait_for()
-
-
 async def test_a_page_says_that_the_database_is_gone_and_goes_on_when_it_is_back(database: str) -> None:
     async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
         debate_id = (await start_debate(guest.manager)).id
@@ -344,18 +325,6 @@ async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: s
                 visitor.feed.close()
                 await page.close()
                 tasks.cancel_scope.cancel()
-
-
-async def test_a_list_stays_as_it_is_read_while_debates_come_in(database: str) -> None:
-    async with open_site(database, ScriptedModel()) as guest, open_window(guest) as window:
-        await start_debate(guest.manager, question="The first?")
-        page = await window.open()
-        search = page.get_by_role("searchbox")
-        await search.fill("half a wo")
-        await start_debate(guest.manager, question="The second?")
-        await see(page, "The second?")
-        assert await search.input_value() == "half a wo"
-        assert await search.evaluate("(found) => found === document.activeElement")
 
 
 async def test_a_turn_is_shown_while_its_round_goes_on(database: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from starlette.applications import Starlette
@@ -113,22 +112,6 @@ async def test_relatives_are_sent_to_whom_they_are_new(guest: Guest) -> None:
     assert (debate["since_seq"], [one["debate_id"] for one in debate["relatives"]]) == (1, [fork.id])
     [plain] = (await guest.read(f"debates/{parent.id}/record?since=1"))["data"]["debates"]
     assert plain["relatives"] == []
-
-
-async def test_tabs_that_ask_for_the_same_at_once_get_the_same(guest: Guest) -> None:
-    debate_id = (await run_round(guest.manager)).id
-    answers = []
-
-    async def ask(since: int) -> None:
-        answers.append((since, (await guest.get(f"debates/{debate_id}/record?since={since}")).content))
-
-    async with anyio.create_task_group() as tasks:
-        for number in range(40):
-            tasks.start_soon(ask, number % 10)
-    assert len(set(answers)) == 10
-    for since, content in answers:
-        [debate] = json.loads(content)["data"]["debates"]
-        assert debate["since_seq"] == since
 
 
 async def test_looking_runs_nothing_and_writes_nothing(database: str) -> None:
