@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from server.debate.commands.requests import LimitsInput
+from tests.support.processes.research_client import build_server_config
 from tests.support.servers import Cli
 
 pytestmark = pytest.mark.requirement("M5")
@@ -43,6 +44,31 @@ def test_speaking_hand_offs_limits_and_a_referee_become_the_set_up(cli: Cli) -> 
     assert (setup["handoff"], setup["max_turns"], setup["max_rounds"]) == ("text", 3, 9)
     assert setup["referee"]["model"] == "scripted"
     assert (setup["phases"][1]["closes_talk"], setup["on_window"]) == (True, "warn")
+
+
+@pytest.mark.requirement("A2", "C3", "C6", "D1", "N24")
+def test_phases_a_moderator_with_tools_and_equal_stances_become_the_set_up(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = {"notes": build_server_config("broken").model_dump()}
+    monkeypatch.setenv("COUNTERPOINT_MCP_SERVERS", json.dumps(servers))
+    arguments = ["--debater", "Ada: ship it", "--debater", "Bob: Ship it", "--same-stance"]
+    arguments += [
+        "--phase",
+        "argumentation",
+        "--phase",
+        "voting",
+        "--moderator",
+        "both",
+        "--tools",
+        "notes/pid",
+    ]
+    setup = open_setup(cli, *arguments, "--speaking", "moderated")
+
+    assert [debater["stance"] for debater in setup["debaters"]] == ["ship it", "Ship it"]
+    assert [phase["name"] for phase in setup["phases"]] == ["argumentation", "voting"]
+    moderator = setup["moderator"]
+    assert (moderator["opens"], moderator["closes"], moderator["tools"]) == (True, True, ["notes/pid"])
 
 
 @pytest.mark.requirement("C10")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from server.cli.debates.demo import list_writers, read_recording, replay, show_recording
+from server.cli.debates.demo import read_recording, replay, show_recording
 from server.cli.live.display import LiveDisplay
 from server.cli.terminal import Terminal
 from server.debate.facts.events import Spoke
@@ -54,28 +54,6 @@ def test_a_replay_keeps_the_time_of_the_record_within_its_limit(limit: float) ->
         assert first == pytest.approx(at / speed, abs=0.2)
 
 
-def test_what_debaters_write_grows_until_the_turn_is_recorded() -> None:
-    recording = read_recording()
-    texts: dict[str, str] = {}
-    grown: list[int] = []
-
-    class Ear(LiveDisplay):
-        def on_text(self, _debate_id: str, seat: str, piece: str) -> None:
-            texts[seat] = texts.get(seat, "") + piece
-            grown.append(len(texts[seat]))
-
-    replay(recording, Ear(Terminal(io.StringIO())), 300, lambda _seconds: None)
-
-    written = dict.fromkeys(texts, "")
-    for seat, text, begin, end in list_writers(recording.snapshot.entries, recording.times):
-        assert 0 < end - begin < 20
-        written[seat] += text
-    assert len(grown) > 50
-    assert {seat: len(text) for seat, text in texts.items()} == pytest.approx(
-        {seat: len(text) for seat, text in written.items()}, rel=0.1
-    )
-
-
 def test_the_replay_says_that_it_is_one_and_ends_with_the_path_of_its_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli
 ) -> None:
@@ -107,11 +85,3 @@ def test_the_readme_shows_what_the_replay_prints(tmp_path: Path, capsys: pytest.
     for line in recorded[2].replace("~/.local/share/counterpoint", str(tmp_path)).splitlines():
         assert line.removesuffix(" …") in printed
     assert recorded[0].endswith(f"in its own\ntime, {recording.times[-1]:.0f} s")
-
-
-def test_a_page_that_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-
-    show_recording(read_recording(), tmp_path / "file" / "demo.html")
-
-    assert "cannot be written" in capsys.readouterr().out.splitlines()[-1]

@@ -127,15 +127,6 @@ def test_several_formats_are_compared_on_the_same_questions(tmp_path: Path) -> N
     assert {"arm": "debate:oxford", "minus": "debate"}.items() <= found["differences"][-1].items()
 
 
-def test_questions_with_26_options_are_evaluated(tmp_path: Path) -> None:
-    population = Population(options=26)
-    models = build_models(population)
-    _, found = anyio.run(evaluate, tmp_path / "a.db", models, list_questions(1, population))
-    (row,) = found["rows"]
-    assert len(row["options"]) == 26
-    assert 0.8 <= row["arms"]["vote"]["tokens"] / row["arms"]["debate"]["tokens"] <= 1.25
-
-
 def test_a_budget_of_calls_begins_no_debate_that_it_does_not_pay_for(tmp_path: Path) -> None:
     models, questions = build_models(), list_questions(6)
 

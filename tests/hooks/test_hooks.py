@@ -240,25 +240,6 @@ async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(da
     assert [one.json["debate"]["id"] for one in posted] == [snapshot.id, other.id]
 
 
-@pytest.mark.full
-async def test_of_two_processes_one_delivers(database: str) -> None:
-    note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
-    async with open_receiver() as receiver:
-        hooks = [hook("ops", "*", webhook(receiver.url)), hook("add", "debate_start", note)]
-        async with open_hooks(database, *hooks) as one, open_hooks(database, *hooks) as two:
-            began = [await start_debate(manager) for manager in (one, two) * 3]
-            stepped = [await two.step(snapshot.id, wait=5) for snapshot in began]
-            await receiver.wait_for(sum(len(snapshot.entries) for snapshot in stepped))
-        async with open_hooks(database) as bare:
-            snapshots = [await bare.load(snapshot.id) for snapshot in began]
-
-    assert [notes(snapshot) for snapshot in snapshots] == [[("hook add", "Mind the cost.")]] * 6
-    assert sorted(
-        (posted.json["debate"]["id"], posted.json["event"]["seq"]) for posted in receiver.requests
-    ) == (sorted((snapshot.id, entry.seq) for snapshot in snapshots for entry in snapshot.entries))
-    assert len({posted.id for posted in receiver.requests}) == len(receiver.requests)
-
-
 async def test_an_intervention_that_was_not_noted_is_made_once(database: str, log_lines: LogLines) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     hooks = [hook("add", "debate_start", note), hook("tell", "*", logs("{kind}"))]

@@ -5,7 +5,6 @@ import sys
 import anyio
 import pytest
 
-from server.debate.facts.interventions import NoteAdded
 from server.engine.database.leases import machine_name
 from server.engine.debates import utc_now
 from server.hooks.config import load_hooks_config
@@ -83,18 +82,6 @@ async def test_a_turn_on_another_machine_passes_on_when_it_is_over(database: str
                 assert receiver.requests == []
                 await wait_before_next_poll()
             await receiver.wait_for(1)
-
-
-async def test_a_debate_waits_for_no_turn_of_another_process(database: str) -> None:
-    hooks = [hook("add", "debate_start", NOTE)]
-    await take_turn(database, ELSEWHERE, *hooks, seconds=60)
-    async with open_hooks(database, *hooks) as manager:
-        snapshot = await start_debate(manager)
-        stepped = await manager.step(snapshot.id, wait=5)
-
-    noted = next(entry.seq for entry in stepped.entries if isinstance(entry.event, NoteAdded))
-    assert noted < len(stepped.entries)
-    assert stepped.entries[1].seq == noted
 
 
 @pytest.mark.full

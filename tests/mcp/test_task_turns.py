@@ -7,17 +7,15 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import (
     INVALID_PARAMS,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
     ElicitRequestParams,
     ElicitResult,
-    Request,
 )
 
 from tests.support.client_calls import call
 from tests.support.mcp_debates import read_events
 from tests.support.processes.gated_servers import CallGate, open_call_gate, start_server_process
 from tests.support.servers import OpenClient
-from tests.support.task_client import Fields, Polling, ask, begin, get, poll
+from tests.support.task_client import Polling, ask, begin, get, poll
 
 
 async def refuse_forms(_context: Any, params: ElicitRequestParams) -> ElicitResult:
@@ -67,21 +65,6 @@ async def test_a_task_asks_for_the_turns_that_its_debate_waits_for(open_modern: 
     assert (done["status"], done["result"]["structuredContent"]["status"]) == ("completed", "concluded")
 
 
-async def test_who_declines_leaves_the_turn_to_the_caller(open_modern: OpenClient) -> None:
-    async with open_modern(**ASKABLE) as client:
-        begun = await begin(client, "start_debate", **seat("human", "scripted"))
-        asked = await poll(client, begun, "input_required")
-        await answer_turns(client, begun, **{key: {"action": "decline"} for key in asked["inputRequests"]})
-        done = await get(client, begun)
-        result = done["result"]["structuredContent"]
-        await call(client, "submit_turn", debate_id=result["debate_id"], speaker="Ada", text="Ship it.")
-        later = await get(client, begun)
-
-    assert (done["status"], result["status"]) == ("completed", "waiting")
-    assert [turn["speaker"] for turn in result["awaited"]] == ["Ada"]
-    assert later["result"]["structuredContent"]["status"] == "waiting"
-
-
 @pytest.mark.parametrize(("options", "model"), [(POLLS, "human"), (ASKABLE, "caller")])
 async def test_a_turn_that_nobody_is_asked_for_is_the_callers(
     open_modern: OpenClient, options: dict[str, Any], model: str
@@ -113,17 +96,6 @@ async def test_an_answer_that_is_none_is_refused_and_asked_for_again(
 
     assert refused.value.error.code == INVALID_PARAMS
     assert again["inputRequests"] == asked["inputRequests"]
-
-
-async def test_who_does_not_poll_is_not_told_of_tasks(open_modern: OpenClient) -> None:
-    listen = Request[dict[str, Any], str](
-        method="subscriptions/listen", params={"notifications": {"taskIds": ["any"]}}
-    )
-    async with open_modern() as client:
-        with pytest.raises(MCPError) as refused:
-            await client.session.send_request(listen, Fields)
-
-    assert refused.value.error.code == MISSING_REQUIRED_CLIENT_CAPABILITY
 
 
 @pytest.fixture

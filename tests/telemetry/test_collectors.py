@@ -1,6 +1,5 @@
 """Collectors that are gone, slow or broken: no debate waits for them, and no exit."""
 
-import json
 import signal
 import time
 from typing import Any
@@ -93,34 +92,8 @@ def test_the_standard_variables_turn_signals_off(
     assert {path for path, _ in collector.bodies} == sent
 
 
-def test_a_collector_that_is_back_is_sent_what_comes_then(serve: Start, collector: Collector) -> None:
-    served = serve(**break_collector(collector, "broken"))
-    served.hello()
-    served.call("start_debate", **ASKED)
-    collector.wait_for_span("invoke_workflow debate")
-    collector.status = 200
-    collector.bodies.clear()
-    again = served.call("start_debate", **(ASKED | {"question": "Keep it?"}))
-    [root] = collector.wait_for_span("invoke_workflow debate")
-    assert root.attributes["gen_ai.conversation.id"] == again["debate_id"]
-    assert "The collector takes traces again." in served.end()[1]
-
-
 def end(served: Served) -> tuple[int, str, float]:
     """(exit code, stderr, seconds from the end of the input)."""
     started = time.monotonic()
     code, told = served.end()
     return code, told, time.monotonic() - started
-
-
-def test_the_terminal_sends_its_debates_too(collector: Collector, database: str) -> None:
-    served = Served(
-        database,
-        *("debate", "Ship it?", "--format", "verdict", "--model", "scripted", "--json"),
-        **collector.environ,
-    )
-    code, told = served.end()
-    assert (code, told) == (0, "")
-    [root] = collector.find_spans("invoke_workflow debate")
-    assert root.links == ()
-    assert root.attributes["gen_ai.conversation.id"] == json.loads("".join(served.lines))["debate_id"]

@@ -171,19 +171,6 @@ async def test_null_is_taken_for_left_out(open_modern: Any) -> None:
     assert {turn["agent"] for turn in step["turns"]} == {"Ada", "Ben"}
 
 
-async def test_progress_grows_while_a_client_waits(open_client: Any) -> None:
-    reports: list[float] = []
-
-    async def note(done: float, _total: float | None, _message: str | None) -> None:
-        reports.append(done)
-
-    async with open_client(default="scripted?delay=0.02") as client:
-        await client.call_tool("start_debate", {"question": "Ship it?", "run": True}, progress_callback=note)
-
-    assert reports == sorted(set(reports))
-    assert reports[-1] >= 4
-
-
 SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (
         {"debaters": ["Ada: ship it", "Ben: wait"]},

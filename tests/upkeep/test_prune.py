@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from server.upkeep.prune import HOOK_DAYS, prune_debates
 from storage.contract.outbox import OutboxItem
 from tests.contract.journal_helpers import open_any_journal
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
-from tests.support.mirrored_debates import engine
-from tests.support.planted_effects import Planted, describe_debate
 from tests.support.raw_sql import run_raw
 from tests.support.servers import Cli
 
@@ -135,30 +132,3 @@ def test_debates_that_hooks_still_need_stay_until_hooks_are_too_old_for_them(cli
 def test_hooks_act_on_nothing_that_is_older_than_what_is_spared_for_them() -> None:
     [limit] = [one.le for one in HooksConfig.model_fields["max_age_hours"].metadata if hasattr(one, "le")]
     assert limit == HOOK_DAYS * 24
-
-
-def test_a_mirror_goes_with_its_debate_and_stays_with_it(cli: Cli, tmp_path: Path) -> None:
-    database = tmp_path / "debates.db"
-
-    async def make() -> list[str]:
-        then = datetime.now(UTC) - timedelta(days=10)
-        async with engine(database, Planted(worth={"build it": 6}), clock=lambda: then) as manager:
-            ended = await run_debate(manager, **describe_debate(mirror=True))
-            assert ended.debate.mirror_opened
-            return [ended.id, ended.debate.mirror_opened.debate_id]
-
-    async def prune(*, is_worked_on: bool, dry_run: bool = False) -> tuple[list[str], dict[str, str]]:
-        async with AsyncExitStack() as stack:
-            manager = await stack.enter_async_context(open_engine(database))
-            if is_worked_on:
-                await manager.leases.acquire(both[0])
-            result = await prune_debates(manager, 9, actor="test", dry_run=dry_run)
-            await manager.leases.release(both[0])
-            return result.debate_ids, result.spared
-
-    both = anyio.run(make)
-    reasons = ("somebody works on it", f"it is the mirror of {both[0]}, which stays")
-    assert anyio.run(lambda: prune(is_worked_on=True)) == ([], dict(zip(both, reasons, strict=True)))
-    assert anyio.run(lambda: prune(is_worked_on=False, dry_run=True)) == (both, {})
-    assert anyio.run(lambda: prune(is_worked_on=False)) == (both, {})
-    assert cli("--db", str(database), "list").stdout == ""

@@ -1,7 +1,5 @@
 """What somebody who watches a debate can change about it: rounds, weights, models, what stands."""
 
-import json
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -25,7 +23,6 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     ScriptAnswer,
-    build_ballot,
     build_debaters,
     build_setup,
     default_script,
@@ -125,21 +122,6 @@ class TestWeightsAndThreshold:
         at = simulate(opened, judges_find("A", "B")).play_through_round(1)
         at.intervene("threshold", threshold="1/3")
         assert build_verdict(at.play().debate).outcome == "contested"
-
-    def test_ballots_are_weighed_too(self) -> None:
-        def vote(call: Call) -> ScriptAnswer:
-            choice = build_ballot("A" if call.seat == "Proponent" else "B", "so")
-            return json.dumps(choice) if call.task == "ballot" else default_script(call)
-
-        at = simulate(build_setup(options={"phases": ["opening", "voting"]}), vote).play_through_round(1)
-        at.intervene("weights", weights={"Opponent": 1.5})
-        assert at.debate.weights == {"Opponent": Fraction(3, 2)}
-        found = build_verdict(at.play().debate)
-        assert (found.outcome, found.winner) == ("leaning", "Opponent")
-        assert found.votes == [
-            "Proponent (scripted) votes for Proponent",
-            "Opponent (scripted) votes for Opponent, weight 3/2",
-        ]
 
     @pytest.mark.parametrize(
         ("weights", "why"),

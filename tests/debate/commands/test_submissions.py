@@ -8,16 +8,13 @@ from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submissio
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Spoke
 from server.debate.facts.setup.seats import CALLER
-from server.debate.rules.calls import Call, pending_calls
 from server.debate.rules.decide import Wait, decide
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
 from server.engine.database.repeats import find_repeated_turn
 from tests.support.simulation import (
     DebateSimulation,
-    ScriptAnswer,
     build_setup,
-    default_script,
     render_finding,
     simulate,
 )
@@ -93,23 +90,6 @@ class TestSubmitting:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
         submit(at, "judge 1", render_finding("A", cited=[]))
         assert at.debate.judgments[0].winner == at.debate.names[0]
-
-    def test_who_was_written_to_twice_answers_one_message_after_the_other(self) -> None:
-        who = [*TWO, {"name": "Cleo", "stance": "later"}]
-
-        def script(call: Call) -> ScriptAnswer:
-            return '{"to": "Ada", "text": "Why?"}' if call.task == "message" else default_script(call)
-
-        at = simulate(
-            build_setup(debaters=who, options={"phases": ["cross_examination", "voting"]}), script
-        ).play()
-        submit(at, "Ada", '{"to": "Bob", "text": "Why not?"}')
-        awaited = [call.message_author for call in pending_calls(at.debate)]
-        assert sorted(awaited) == ["Bob", "Cleo"]
-        for asker in awaited:
-            submit(at, "Ada", f"Because, {asker}.")
-            answers = [turn for turn in at.debate.turns if (turn.act, turn.seat) == ("answer", "Ada")]
-            assert (answers[-1].to, answers[-1].text) == (asker, f"Because, {asker}.")
 
     def test_a_speaker_hands_over_as_it_was_asked_to(self) -> None:
         at = sitting_in(format="handoff", options={"handoff": "text"})

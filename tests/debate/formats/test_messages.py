@@ -150,22 +150,6 @@ def test_without_messages_in_its_phase_nobody_is_told_of_them_and_the_line_is_a_
     assert "MESSAGE TO B, question" in prompts(debate().play(), "argument", "Ada")[0]
 
 
-def test_several_may_ask_one_and_each_is_answered() -> None:
-    turns = {name: f"So.\nMESSAGE TO B, proposal: {name} proposes it." for name in ("Ada", "Cleo")}
-    at = debate(
-        {**turns, "Bob": "No.\nMESSAGE TO A, critique: Wrong."}, answer=lambda c: f"To {c.message_author}."
-    ).play()
-    answers = [(t.seat, t.to, t.text) for t in at.debate.turns if t.act == "answer"]
-    assert sorted(answers) == [
-        ("Ada", "Bob", "To Bob."),
-        ("Bob", "Ada", "To Ada."),
-        ("Bob", "Cleo", "To Cleo."),
-    ]
-    order = [(row["agent"], row["act"]) for row in build_result(at.debate)["transcript"] if row.get("act")]
-    assert len(order) == 6
-    assert {index for index, (_, act) in enumerate(order) if act == "answer"} == {1, 3, 5}
-
-
 def test_in_rounds_in_turn_and_led_rounds_they_are_answered_after_the_turns() -> None:
     declared = debate(phases=[{"name": "argumentation", "messages": True, "repeats": True}, "verdict"]).play()
     tasks = [call.task for call, _ in declared.calls_made if call.round == 1]

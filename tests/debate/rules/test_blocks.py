@@ -125,21 +125,6 @@ def test_an_earlier_vote_is_no_consensus_of_the_block() -> None:
     assert ends(at) == [("argumentation", 2, "block_limit")]
 
 
-@pytest.mark.requirement("D4")
-def test_thresholds_and_weights_hold_for_the_votes_of_a_block() -> None:
-    def ballot(call: Call) -> dict[str, Any]:
-        return build_ballot("A" if call.seat != "Speaker 3" else "C", "So.")
-
-    def play(**change: Any) -> DebateSimulation:
-        at = simulate(open_block(*TALK, CONSENSUS), task_script({"ballot": ballot})).play_to_round(3)
-        for action, value in change.items():
-            at.intervene(action, **{action: value})
-        return at.play()
-
-    assert ends(play(threshold="2/3"))[0][2] == "consensus"
-    assert ends(play(threshold="3/4"))[0][2] == "block_limit"
-
-
 def test_a_block_in_the_middle_ends_and_the_talk_goes_on() -> None:
     phases = ["argumentation", block(until="consensus", limit=4), "synthesis", "verdict"]
     at = simulate(open_block(*phases), voting("-", "A")).play()

@@ -17,7 +17,6 @@ from server.debate.state.labels import locate_labels, name_sides, side_labels
 from server.debate.views.catalog import ALL_VIEWS, View, ViewSource
 from server.debate.views.markdown import render_moderation, render_transcript
 from server.debate.views.names import MODEL_TEXTS, name_debate, name_event
-from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_result, build_verdict
 from server.engine.database.summaries import build_search_text
 from tests.support.simulation import (
@@ -180,17 +179,6 @@ def test_a_failure_of_a_second_reading_is_named_by_the_labels_of_that_reading() 
     [second] = [call for call in at.pending_calls() if call.reading == 2]
     failure = build_failure(second, "unreadable", say(at.debate.setup, 2), build_usage())
     check(at.debate.setup, name_event(at.debate, failure).detail)
-
-
-@pytest.mark.full
-def test_a_pause_for_want_of_an_answer_quotes_it_with_names() -> None:
-    setup = open_with_code_words(options={"judges": {"count": 1}})
-    at = simulate(
-        setup, lambda call: f"Neither {setup.labels[0]} nor the rest." if call.reading else "x"
-    ).play()
-    assert at.status == "paused"
-    assert "Ada" in status_reason(at.debate)
-    check(setup, status_reason(at.debate))
 
 
 def test_what_a_model_looked_up_is_shown_with_names_and_what_was_found_as_it_is() -> None:

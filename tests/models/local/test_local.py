@@ -248,18 +248,6 @@ def test_an_argument_hands_over_in_the_way_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("What if 2.5 is too much? Or not.", "What if 2.5 is too much?"),
-        ("What if so:\n\n1. No", "What if so."),
-        ("What if it grows, and then", "What if it grows."),
-    ],
-)
-def test_a_question_of_its_is_one_sentence(text: str, kept: str) -> None:
-    assert small.trim_to_sentences(tasks.build_task_request("message"), text, "What if") == kept
-
-
-@pytest.mark.parametrize(
     ("given", "expected"), [("1", 1), ("16", 16), ("0", None), ("many", None), ("", None)]
 )
 def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,24 +139,6 @@ async def test_a_statement_that_takes_long_does_not_mean_that_the_server_is_away
         assert await journal.active_leases() == {}
 
 
-async def test_a_server_that_answered_only_before_it_went_away_is_away(
-    postgres_database: str, postgres_server: Server
-) -> None:
-    async with open_postgres_journal(postgres_database, patience=3) as journal:
-        await journal.acquire_lease("d", "own", seconds=0.01)
-        await asyncio.gather(*(journal.head("d") for _ in range(MAX_CONNECTIONS)))
-        reading = asyncio.create_task(journal._db.fetch("select pg_sleep(60)"))
-        while not await find_sleeping(journal):
-            await wait_before_next_poll()
-        postgres_server.signal(signal.SIGSTOP)
-        try:
-            with pytest.raises(LostError, match="did not answer in time"):
-                await reading
-        finally:
-            postgres_server.signal(signal.SIGCONT)
-        assert await journal.acquire_lease("d", "late", seconds=1) == "own"
-
-
 async def test_without_a_way_every_call_ends_and_the_log_has_one_line(
     postgres_database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
