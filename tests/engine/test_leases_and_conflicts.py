@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
-from server.engine.database.leases import LEASE_SECONDS, Leases, is_gone, machine_name
+from server.engine.database.leases import LEASE_SECONDS, LeaseLostError, Leases, is_gone, machine_name
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager, utc_now
@@ -100,6 +100,16 @@ async def test_what_a_dropped_answer_might_have_taken_is_given_back(journal: Jou
         spent, reserved = await runner.daily_budget.find_spending()
 
     assert (spent.requests, reserved.requests) == (2, 0)
+
+
+async def test_without_the_lease_no_model_is_called(journal: Journal) -> None:
+    model = ScriptedModel()
+    async with build_manager(journal, model) as manager:
+        snapshot = await manager.start(STEPPED, actor=ACTOR)
+    with pytest.raises(LeaseLostError):
+        await build_runner(journal, model, may_call=False).run(Run(snapshot, 1))
+
+    assert model.requests == []
 
 
 async def test_a_lease_passes_to_another_process_only_when_it_has_expired(tmp_path: Path) -> None:

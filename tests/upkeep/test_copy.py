@@ -122,6 +122,19 @@ def test_a_damaged_debate_stops_no_other_and_one_of_a_later_release_is_copied(
     assert anyio.run(find_copied) == [running, "later"]
 
 
+def test_a_tag_that_was_taken_away_finds_the_debate_in_neither(cli: Cli, database: str, other: str) -> None:
+    ended, _ = anyio.run(make_debates, database)
+    assert cli("--db", database, "tag", ended, "billing", "ended").exit_code == 0
+    assert cli("db", "copy", database, other).exit_code == 0
+    assert cli("--db", database, "tag", ended, "--remove", "billing", "ended").exit_code == 0
+    assert cli("db", "copy", database, other).exit_code == 0
+    for place in (database, other):
+        assert ended not in cli("--db", place, "list", "billing").stdout
+        assert ended in cli("--db", place, "list", "ended").stdout  # of its question
+        assert cli("--db", place, "db", "check").exit_code == 0
+    assert anyio.run(read_all, other) == anyio.run(read_all, database)
+
+
 def test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two(
     cli: Cli, database: str, other: str
 ) -> None:
