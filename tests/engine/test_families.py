@@ -103,6 +103,20 @@ async def test_forks_without_their_parent_are_a_family_where_they_are_imported(
         assert [member.id for member in family.members] == [sibling, parent.id, fork, grandchild]
 
 
+async def test_to_each_owner_the_forks_of_another_are_not_there(database: str, tmp_path: Path) -> None:
+    async with open_engine(database, ScriptedModel()) as one, open_engine(tmp_path / "there.db") as two:
+        parent = await run_debate(one)
+        forks = [await one.fork(parent.id, 1, ChangesInput(), actor="test") for _ in "ab"]
+        for owner, debate in (("ann", parent), ("ann", forks[0]), ("ben", forks[1])):
+            await restore_debate(two.of(owner), await export_debate(one, debate.id))
+
+        hers, his = two.of("ann"), two.of("ben")
+        family = await load_family(hers, await hers.load(parent.id), most=9)
+        assert ([member.id for member in family.members], family.left_out) == ([parent.id, forks[0].id], 0)
+        assert await compare_family(his, await his.load(forks[1].id)) == ([], [parent.id], 0)
+        assert (await load_family(his, await his.load(forks[1].id), most=9)).members[1:] == []
+
+
 async def test_a_relative_that_was_taken_back_says_so(database: str | Path) -> None:
     async with open_engine(database, ScriptedModel()) as manager:
         parent = await run_debate(manager)
