@@ -57,6 +57,19 @@ def test_labels_are_counted_over_all_judges_that_were_asked() -> None:
     assert found.pooled == PooledScores()
 
 
+def test_a_proven_judge_decides_alone_and_a_bad_one_does_not_hurt() -> None:
+    judgments = [vote("1", "one/good", "aa"), vote("1", "two/bad", "bb")]
+    records = {"one/good": GOOD, "two/bad": BAD}
+    assert evaluate(judgments[:1]).labels == {"leaning": LabelScore(1, 1, 1)}
+    assert evaluate(judgments[:1], records).labels == {"decided": LabelScore(1, 1, 1)}
+    tied = evaluate(judgments).labels
+    assert tied == {"contested": LabelScore(1, 0, 0)}
+    assert tied["contested"].accuracy is None
+    assert evaluate(judgments[:1]).labels["leaning"].accuracy == 1
+    assert evaluate(judgments, records).labels == {"decided": LabelScore(1, 1, 1)}
+    assert evaluate(judgments, records).weights["two/bad"] == 0
+
+
 def test_an_item_that_was_read_once_is_at_most_leaning() -> None:
     once = [vote("1", "one/good", "a")]
     assert evaluate(once, {"one/good": GOOD}).labels == {"leaning": LabelScore(1, 1, 1)}

@@ -11,13 +11,16 @@ from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.prompts.render import render
 from server.debate.rules.budget import count_expected_answers, count_round_calls
 from server.debate.rules.transitions import apply, replay
-from server.debate.views.rounds import describe_reading
+from server.debate.views.markdown import render_transcript
+from server.debate.views.rounds import build_round, describe_reading
 from tests.support import simulation
 from tests.support.analyst_debates import (
     DOUBLED,
     FREE,
     NOT_DOUBLED,
+    TURNS,
     build_claim,
+    build_link,
     extract,
 )
 
@@ -63,6 +66,17 @@ class TestRecord:
         later = max(i for i, made in enumerate(at.events) if isinstance(made, Extracted))
         with pytest.raises(IllegalEvent, match="another round"):
             apply(replay(at.events[:later]), at.events[later].model_copy(update={"claims": (two,)}))
+
+    def test_people_read_it_with_names(self) -> None:
+        turns = TURNS | {"Ada": "As A 1.1 says, A is wrong. Speed matters."}
+        row = build_claim(
+            "A is wrong", "B", claim="A is wrong, says B.", evidence="A", links=[build_link("attacks", "#1")]
+        )
+        at = extract(DOUBLED, row, turns=turns).play()
+        shown = build_round(at.debate, 1)["claims"][1]
+        assert (shown["point"], shown["according_to"]) == ("Ada 1.1", "analyst")
+        assert "[Ada 1.1]" in render_transcript(at.debate, at.log)
+        assert "attacks [Bob 1.1]" in render_transcript(at.debate, at.log)
 
 
 class TestSeat:

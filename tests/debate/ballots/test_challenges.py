@@ -9,6 +9,7 @@ from server.debate.ballots.hollow import COUNTED, find_signals
 from server.debate.facts.beliefs import Alerted
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.interventions import RoundsExtended
+from server.debate.records.verify import verify_record
 from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import format_report, render_transcript
 from server.debate.views.verdict import build_report
@@ -155,6 +156,18 @@ class TestChallenges:
         at.step()
         assert build_challenge(at.debate) == ()
         assert len(at.pending_calls()) > 0
+
+    def test_it_is_in_records_forks_and_imports(self) -> None:
+        script = hold(FLIPPED, max_rounds=3).script
+        at = simulation.simulate(
+            simulation.label_positions(hold(FLIPPED, max_rounds=3).debate.setup), script
+        ).play()
+        verify_record(at.log, range(len(at.log)))
+        for number in (1, 2):
+            forked = at.fork(number, script).play()
+            made = [note.round for note in list_challenges(forked.debate)]
+            assert made == [note.round for note in list_challenges(at.debate)] == [2, 4]
+            assert forked.status == "concluded"
 
     def test_an_alert_that_does_not_follow_is_refused(self) -> None:
         at = hold(FLIPPED, max_rounds=3).play()

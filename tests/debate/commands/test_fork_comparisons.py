@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.facts.interventions import TurnRetracted
 from server.debate.facts.setup.opened import Opened
 from server.debate.rules.transitions import replay
 from server.debate.views.compare import build_comparison, render_comparison
@@ -147,6 +148,19 @@ def test_a_judge_of_another_model_is_another_judge_and_not_weighed() -> None:
     parent.intervene("weights", weights={"judge 1": "3", "judge 2": "1/2"})
     child = parent.fork(1, judges={"models": ["x/one", "x/other"]})
     assert in_force(child)["weights"] == {"judge 1": "3"}
+
+
+def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
+    parent = simulate().play_through_round(2)
+    parent.intervene("retract", to="Opponent", round=1, reason="made up")
+    child = parent.fork(1)
+    grandchild = child.play_through_round(2).fork(1)
+    for at in (child, grandchild):
+        assert [at.debate.is_active(turn) for turn in at.debate.round_turns(1)].count(False) == 1
+        (made,) = [event for event in at.events if isinstance(event, TurnRetracted)]
+        assert (made.action, made.round, made.reason) == ("retract", 1, "made up")
+    assert side_by_side(parent, child)["shared_rounds"] == 1
+    assert parent.fork(0).debate.interventions == ()
 
 
 @pytest.mark.requirement("C20")

@@ -10,6 +10,8 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused, Resumed
 from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
 from server.debate.rules.transitions import replay
+from server.debate.views.events import build_interventions
+from server.debate.views.markdown import render_transcript
 from server.debate.views.state import status_reason
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate
 
@@ -218,6 +220,14 @@ def test_an_instruction_for_one_seat_is_given_to_no_other(seat: str) -> None:
     assert {call.seat for call, _ in at.calls_made if rounds_with_text(at, call.seat)} == {seat}
 
 
+def test_an_instruction_is_shown_with_the_other_interventions() -> None:
+    at = simulate().play_through_round(1)
+    at.intervene("instruct", text=TEXT, reason="clarity")
+    (row,) = build_interventions(at.stored())["log"]
+    assert (row["action"], row["text"], row["reason"]) == ("instruct", TEXT, "clarity")
+    assert f"### Instruction to everybody\n\n> {TEXT}" in render_transcript(at.debate, at.log)
+
+
 @pytest.mark.parametrize(
     ("text", "to", "problem"),
     [
@@ -292,6 +302,16 @@ class TestTags:
         at.intervene("tag", text="later")
         held.append(at.debate.tags)
         assert held == [("first", "billing", "urgent"), ("billing",), ("billing", "later")]
+
+    def test_the_log_says_which(self) -> None:
+        at = simulate()
+        at.intervene("tag", text="billing, urgent")
+        at.intervene("untag", text="urgent")
+        made = build_interventions(at.stored())["log"]
+        assert [(row["action"], row["text"]) for row in made] == [
+            ("tag", "billing, urgent"),
+            ("untag", "urgent"),
+        ]
 
     def test_what_changes_nothing_is_not_recorded(self) -> None:
         at = simulate(build_setup(options={"tags": ["billing"]}))

@@ -14,6 +14,7 @@ from server.debate.rules.transitions import replay
 from server.debate.views.events import event_names
 from server.debate.views.verdict import build_report, build_verdict
 from server.debate.votes.wording import describe_agreed
+from tests.support.records import build_bodies, verify_bodies
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -22,6 +23,7 @@ from tests.support.simulation import (
     build_debaters,
     build_setup,
     judge_script,
+    label_positions,
     render_finding,
     simulate,
     task_script,
@@ -179,6 +181,15 @@ def test_ranks_follow_from_beliefs_and_can_find_what_nobody_holds_first() -> Non
     assert build_verdict(nobodys.debate).winner in ("", "Speaker 2")
 
 
+def test_the_winner_by_ranks_needs_no_first_choice() -> None:
+    ballots = (believe(A=60, B=40), believe(A=60, B=40), believe(C=60, B=40), believe(C=60, B=40))
+    at = vote(*ballots, voting={"kind": "plurality", "method": "borda"}).play()
+    assert at.debate.verdict
+    assert at.debate.verdict.winner == "Speaker 2"
+    assert at.debate.verdict.verdict == "Ahead by the order in which all hold the positions: stance 2."
+    assert build_verdict(at.debate).panel.support == "0"
+
+
 def test_a_threshold_and_weights_change_the_rule_while_it_runs() -> None:
     at = vote(A, A, B, voting="unanimous").play_to_round(2)
     at.intervene("threshold", threshold="1/2")
@@ -284,6 +295,29 @@ def test_a_consensus_that_does_not_follow_from_the_votes_is_refused() -> None:
         replay([found], replay([found], before))
     with pytest.raises(IllegalEvent, match="does not follow from the votes"):
         replay(at.events[place + 1 :], before)
+
+
+@pytest.mark.requirement("N26")
+def test_a_record_whose_consensus_or_rule_was_rewritten_is_refused() -> None:
+    played = vote(A, A, B, voting="majority")
+    at = simulate(label_positions(played.debate.setup), played.script).play()
+    bodies = build_bodies(at.events)
+    assert verify_bodies(bodies) == at.debate
+    place = next(n for n, body in enumerate(bodies) if body["kind"] == "agreed")
+    for change in ({"consensus": "unanimous"}, {"count": {**bodies[place]["count"], "share": "1"}}):
+        forged = [*bodies[:place], {**bodies[place], **change}, *bodies[place + 1 :]]
+        with pytest.raises(InvalidRequestError, match=r"\(agreed\) cannot follow"):
+            verify_bodies(forged)
+    with pytest.raises(InvalidRequestError, match=r"\(concluded\) cannot follow"):
+        verify_bodies([*bodies[:place], *bodies[place + 1 :]])
+    for rule, problem in (
+        ({"threshold": "1/2"}, "threshold and strict"),
+        ({"threshold": "3/2"}, "at most 1"),
+    ):
+        kind = "majority" if problem.startswith("threshold") else "supermajority"
+        opened = {**bodies[0], "voting": {**bodies[0]["voting"], "kind": kind, **rule}}
+        with pytest.raises(InvalidRequestError, match=problem):
+            verify_bodies([opened, *bodies[1:]])
 
 
 def test_judges_can_agree_on_a_position_made_of_the_others_or_on_what_none_of_them_found_for() -> None:

@@ -216,6 +216,10 @@ class TestRecord:
         (task, *_) = list_tasks(at.debate)
         assert (task["seat"], task["task"], task["state"], task["phase"]) == ("framer", "framing", "done", "")
 
+    def test_a_failed_call_is_listed_as_one(self) -> None:
+        (task, *_) = list_tasks(frame(ProviderFailure("timeout")).debate)
+        assert (task["seat"], task["task"], task["state"]) == ("framer", "framing", "failed")
+
     def test_a_budget_without_room_for_it_is_refused(self) -> None:
         limits = {"limits": {"max_calls": 4}}  # two speakers, and two readings of the judge
 

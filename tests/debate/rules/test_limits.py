@@ -135,6 +135,10 @@ class TestDeciding:
         )
         assert at.play().status == "concluded"
 
+    def test_a_talk_in_which_nothing_was_said_has_nothing_to_judge(self) -> None:
+        at = simulate().play_to_round(1).add_events(LimitsChanged(limits=Limits(max_calls=1))).play()
+        assert at.status == "truncated"
+
     def test_a_verdict_stands_where_there_is_no_room_for_the_result_that_was_to_be_made_of_it(self) -> None:
         at = simulate(build_setup(options={"synthesizer": True})).play_to_round(4)
         assert at.debate.verdict

@@ -1,6 +1,8 @@
 import pytest
 
-from server.debate.facts.events import Paused
+from server.debate.commands.interventions.actions import ACTIONS
+from server.debate.facts.events import Paused, Resumed
+from server.debate.facts.interventions import NoteAdded, TalkConcluded
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.events import build_event_row, build_interventions, build_receipt
@@ -26,6 +28,23 @@ def play_debate(**request: object) -> DebateSimulation:
 
 
 class TestInterventions:
+    def test_interventions_record_actor_time_and_reason(self) -> None:
+        at = simulate().add_events(NoteAdded(text="Mind.", to="Opponent", reason="they forget"))
+        at.play_to_round(1).add_events(Paused(reason="lunch"), Resumed(reason="back"))
+        at.play_through_round(1).add_events(TalkConcluded(reason="enough"))
+        found = build_interventions(at.stored())
+        assert (found["settings"]["paused"], found["settings"]["concluding"]) == (False, True)
+        assert found["settings"]["actions"] == ACTIONS
+        assert [(row["action"], row["reason"], row["text"], row["to"]) for row in found["log"]] == [
+            ("inject", "they forget", "Mind.", "Opponent"),
+            ("pause", "lunch", "", ""),
+            ("resume", "back", "", ""),
+            ("conclude", "enough", "", ""),
+        ]
+        assert found["log"][0]["seq"] == 2
+        assert found["log"][0]["actor"] == "tester"
+        assert found["log"][0]["at"] == at.log[1].at
+
     def test_a_pause_is_in_force_until_it_is_resumed(self) -> None:
         at = simulate().add_events(Paused(reason="lunch"))
         assert build_interventions(at.stored())["settings"]["paused"]
