@@ -125,30 +125,6 @@ def test_a_debate_is_continued_with_other_models_and_without_the_defaults_of_new
     assert "extend" not in {row["action"] for row in log}
 
 
-def test_a_list_shows_models_cost_and_forks_in_columns(cli: Cli) -> None:
-    debate_id = json.loads(cli(*STARTED).stdout)["debate_id"]
-    cli(
-        "debate",
-        "A question that is longer?",
-        "--model",
-        "scripted",
-        "--judge-model",
-        "scripted?chars=70",
-        "--quiet",
-    )
-    cli("fork", debate_id, "--at-round", "1", "--quiet")
-
-    lines = cli("list").stdout.splitlines()
-
-    assert (
-        len({line.index('"Tea?"') if '"Tea?"' in line else line.index('"A question') for line in lines}) == 1
-    )
-    assert lines[0].endswith(f'"Tea?", fork of {debate_id}')
-    assert "scripted, scripted?chars=70" in lines[1]
-    row = json.loads(cli("list", "--json").stdout)["debates"][0]
-    assert (row["models"], row["cost_usd"], row["forked_from"]) == (["scripted"], "0", debate_id)
-
-
 def complete(database: str, *words: str) -> list[str]:
     environ = {**os.environ, "COUNTERPOINT_DB": database, "_COUNTERPOINT_COMPLETE": "bash_complete"}
     environ |= {"COMP_WORDS": " ".join(["counterpoint", *words]), "COMP_CWORD": str(len(words))}

@@ -90,17 +90,3 @@ def test_what_is_wrong_is_said_before_anything_is_recorded(
     assert (result.exit_code, result.stdout) == (1, "")
     assert expected in result.stderr
     assert cli("list", "--json").stdout.count("debate_id") == 0
-
-
-@pytest.mark.requirement("D22")
-def test_other_judges_hear_turns_of_earlier_debates(cli: Cli, questions: str) -> None:
-    first = json.loads(cli("evaluate", questions, *MODELS, "--cache", "reuse", "--json").stdout)
-    other = ("--model", "scripted", "--judge", "scripted?chars=500", "--cache", "reuse")
-    second = json.loads(cli("evaluate", questions, *other, "--json").stdout)
-    reused = [found["arms"]["debate"]["reused"] for found in (first, second)]
-    assert reused[0] == 0 < reused[1]
-    assert second["spent"]["calls"] == first["spent"]["calls"] - reused[1]
-    told = f"Reused from other debates: {reused[1]} answers"
-    assert told in " ".join(cli("evaluate", questions, *other).stdout.split())
-    refused = cli("evaluate", questions, *MODELS, "--cache", "yes")
-    assert (refused.exit_code, "is not one of 'off', 'reuse'" in refused.stderr) == (2, True)

@@ -226,20 +226,6 @@ async def test_what_a_killed_process_did_not_deliver_the_next_delivers(database:
     assert second.json["debate"]["id"] == snapshot.id
 
 
-async def test_what_a_process_without_hooks_recorded_is_delivered_by_one_with(database: str) -> None:
-    async with open_receiver() as receiver:
-        hooks = [post_at_start(receiver.url)]
-        async with open_hooks(database, *hooks):
-            pass
-        async with open_hooks(database) as bare:
-            snapshot = await start_debate(bare)
-        async with open_hooks(database, *hooks), open_hooks(database) as bare:
-            other = await start_debate(bare)
-            posted = await receiver.wait_for(2)
-
-    assert [one.json["debate"]["id"] for one in posted] == [snapshot.id, other.id]
-
-
 async def test_an_intervention_that_was_not_noted_is_made_once(database: str, log_lines: LogLines) -> None:
     note = {"intervene": {"action": "inject", "text": "Mind the cost."}}
     hooks = [hook("add", "debate_start", note), hook("tell", "*", logs("{kind}"))]

@@ -112,20 +112,3 @@ async def test_what_fails_is_not_overtaken_and_other_hooks_do_not_wait_for_it(da
 
     order = [read_key(posted) for posted in good.requests]
     assert [read_key(posted) for posted in failing.requests] == [order[0], order[0], *order]
-
-
-async def test_the_end_of_a_phase_carries_the_phase_that_ended(database: str) -> None:
-    async with open_receiver() as receiver:
-        phases = {**hook("ops", "phase_end", webhook(receiver.url)), "on": ["phase_start", "phase_end"]}
-        async with open_hooks(database, phases) as manager:
-            await run_debate(manager)
-            posted = [one.json["event"] for one in await receiver.wait_for(6)]
-
-    assert [(*row["names"], row["phase"], row["round"], row["kind"]) for row in posted] == [
-        ("phase_start", "opening", 1, "phase_entered"),
-        ("phase_end", "opening", 1, "phase_entered"),
-        ("phase_start", "rebuttal", 2, "phase_entered"),
-        ("phase_end", "rebuttal", 2, "phase_entered"),
-        ("phase_start", "verdict", 3, "phase_entered"),
-        ("phase_end", "verdict", 3, "ended"),
-    ]

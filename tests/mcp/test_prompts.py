@@ -63,17 +63,6 @@ async def test_a_debate_is_taken_up_with_its_question_and_its_status(open_modern
         assert "its status concluded" in await fill(client, "resume", debate_id=ended["debate_id"])
 
 
-@pytest.mark.parametrize("typed", ["{id:.4}", "{id:.11}", "debate://{id:.5}/verdict"])
-async def test_the_beginning_of_an_id_is_enough_for_a_debate_to_be_taken_up(
-    open_modern: Any, typed: str
-) -> None:
-    async with open_modern() as client:
-        debate_id = (await call(client, "start_debate", question="Should penguins fly?"))["debate_id"]
-        text = await fill(client, "resume", debate_id=typed.format(id=debate_id).upper())
-
-    assert f'debate_id="{debate_id}"' in text
-
-
 async def test_ids_of_debates_are_completed_newest_first(open_modern: Any) -> None:
     async with open_modern() as client:
         ids = [

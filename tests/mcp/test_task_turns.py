@@ -65,21 +65,6 @@ async def test_a_task_asks_for_the_turns_that_its_debate_waits_for(open_modern: 
     assert (done["status"], done["result"]["structuredContent"]["status"]) == ("completed", "concluded")
 
 
-@pytest.mark.parametrize(("options", "model"), [(POLLS, "human"), (ASKABLE, "caller")])
-async def test_a_turn_that_nobody_is_asked_for_is_the_callers(
-    open_modern: OpenClient, options: dict[str, Any], model: str
-) -> None:
-    async with open_modern(**options) as client:
-        begun = await begin(client, "start_debate", **seat("scripted?delay=0.05", model))
-        done = await poll(client, begun)
-        result = done["result"]["structuredContent"]
-        await call(client, "submit_turn", debate_id=result["debate_id"], speaker="Ben", text="Wait.")
-        later = await get(client, begun)
-
-    assert (done["status"], result["status"], later["status"]) == ("completed", "waiting", "completed")
-    assert later["result"]["structuredContent"]["status"] == "waiting"
-
-
 @pytest.mark.parametrize(
     "response",
     [7, {"action": "accept"}, answer(""), answer(" \u200b"), {"action": "accept", "content": {"text": 7}}],

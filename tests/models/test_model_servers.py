@@ -7,7 +7,6 @@ import pytest
 from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from benchmarks.stub import StubRequest, encode_response
-from server.models.fakes.scripted import ScriptedModel
 from server.models.model_servers import (
     FoundModel,
     FoundServer,
@@ -190,25 +189,3 @@ async def test_without_an_answer_the_error_lists_the_models(
 
     assert 'models=["ollama/llama3.3:8b", "ollama/qwen3:8b"]' in problem
     assert len(forms) == 1
-
-
-@pytest.mark.requirement("N13", "N10")
-@pytest.mark.usefixtures("ollama")
-async def test_the_models_that_a_person_names_are_kept_over_the_question_for_the_cost(
-    open_modern: Any,
-) -> None:
-    forms: list[ElicitRequestFormParams] = []
-
-    async def person(_: Any, form: ElicitRequestFormParams) -> ElicitResult:
-        forms.append(form)
-        asks_models = "models" in form.requested_schema["properties"]
-        return ElicitResult(action="accept", content={"models": "dear"} if asks_models else {"start": True})
-
-    settings = {"confirm_cost_usd": "0.5", "prices": {"dear": {"input": 1000, "output": 1000}}}
-    models = {"dear": ScriptedModel()}
-    async with open_modern(models, default="", settings=settings, elicitation_callback=person) as client:
-        ran = await call(client, "start_debate", question="Tea?", run=True, wait_seconds=5)
-
-    assert len(forms) == 2
-    assert ran["status"] == "concluded"
-    assert {position["model"] for position in ran["positions"]} == {"dear"}

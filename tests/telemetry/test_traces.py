@@ -150,22 +150,3 @@ def test_who_goes_on_with_a_debate_of_a_killed_process_links_to_its_trace(
     assert root.attributes["counterpoint.status"] == "concluded"
     assert root.trace_id not in (TRACE, before[0].trace_id)
     assert [value for _, value in collector.find_points("counterpoint.lease.takeovers")] == [1]
-
-
-def test_steps_of_one_debate_are_roots_of_their_own(serve: Start, collector: Collector) -> None:
-    served = serve(**collector.environ, COUNTERPOINT_MODELS="scripted")
-    served.hello()
-    served.meta = {"_meta": META}
-    asked = served.call("start_debate", **(ASKED | {"run": False}))
-    while served.call("step_round", debate_id=asked["debate_id"], wait_seconds=20)["status"] != "concluded":
-        pass
-    served.end()
-
-    first, *others = sorted(collector.find_spans(DEBATE), key=lambda span: span.start)
-    steps = {(TRACE, span.span_id) for span in collector.find_spans("tools/call step_round")}
-    assert len(others) >= 2
-    assert set(first.links) <= steps
-    assert all((first.trace_id, first.span_id) in span.links and set(span.links) & steps for span in others)
-    assert not first.attributes["counterpoint.continued"]
-    assert all(span.attributes["counterpoint.continued"] for span in others)
-    assert collector.find_points("counterpoint.lease.takeovers") == []

@@ -114,20 +114,6 @@ def test_twelve_debaters_and_words_with_markup_are_shown_whole(browser: Browser,
             assert not any(sign in shown for sign in ("\\<", "\\&", "]\\(", '{"'))
 
 
-def test_names_with_marks_of_patterns_are_names(browser: Browser, tmp_path: Path) -> None:
-    names = ["Jean-Luc", "Dr. (A+) [x]?", "O'Neil/Ré^$|", "a.*b"]
-    team = [{"name": name, "stance": f"{name} it is"} for name in names]
-    text = "[1] So it is.\n\n[2] [Jean-Luc 1.1] and [a.*b 1.1] and aXXb 1.1."
-    data = load_page_data(
-        tmp_path, text, question="Who?", debaters=team, format="second_opinion", max_rounds=2
-    )
-    with open_file(browser, write_page(tmp_path, data)) as opened:
-        assert opened.wait_for_chain() == "intact"
-        assert opened.complaints == []
-        last = opened.page.locator(".point").last
-        assert last.locator("p a.ref").all_inner_texts()[1:] == ["Jean-Luc 1.1", "a.*b 1.1"]
-
-
 def test_light_dark_and_paper_have_colours_of_their_own(browser: Browser, held_path: Path) -> None:
     def background(media: dict[str, str]) -> list[str]:
         opened.page.emulate_media(**media)  # type: ignore[arg-type]

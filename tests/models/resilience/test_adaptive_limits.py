@@ -116,16 +116,6 @@ async def test_where_a_provider_slows_down_the_limit_is_about_the_best(power: fl
 
 
 @pytest.mark.full
-async def test_a_provider_that_takes_more_again_is_given_more_again() -> None:
-    provider = Provider(allowed=3)
-    await provider.run_debates(30, 3, 1)
-    provider.allowed, provider.most_in_flight = float("inf"), 0
-    await provider.run_debates(30, 40, 1)
-
-    assert provider.most_in_flight >= 20
-
-
-@pytest.mark.full
 async def test_a_limit_that_falls_and_rises_midway_is_followed() -> None:
     provider = Provider(allowed=30)
 

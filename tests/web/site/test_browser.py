@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -27,7 +26,6 @@ from server.web.site.serving import open_port
 from tests.support.browser import launch_browser
 from tests.support.client_calls import call
 from tests.support.engines import open_engine, run_debate, start_debate
-from tests.support.gated_model import Gate
 from tests.support.patience import PATIENCE
 from tests.support.processes.gated_servers import open_call_gate, start_server_process
 from tests.support.sites import Guest, open_site
@@ -325,21 +323,3 @@ async def test_a_site_finds_its_own_addresses_wherever_it_is_mounted(database: s
                 visitor.feed.close()
                 await page.close()
                 tasks.cancel_scope.cancel()
-
-
-async def test_a_turn_is_shown_while_its_round_goes_on(database: str) -> None:
-    gate = Gate()
-    async with (
-        open_site(database) as guest,
-        open_window(guest) as window,
-        open_engine(database, gate.model) as other,
-    ):
-        debate_id = (await start_debate(other, run=True)).id
-        page = await window.open(debate_id)
-        await gate.wait_for_call()
-        await see(page, "running")
-        gate.release.set()
-        await see(page, "Proponent has a point.")
-        await see(page, "Opponent has a point.")
-        assert Path(database).exists()  # noqa: ASYNC240
-        assert window.complaints == []
