@@ -194,12 +194,12 @@ def start_upkeep(manager: DebateManager, settings: Settings) -> None:
     """What a server does unasked."""
     if age := settings.max_recovery_age_hours:
         recovery = Recovery(manager, max_age_hours=age, concurrency=settings.recovery_concurrency)
-        manager.start_task(recovery.run)
+        manager.keep_running(recovery.run)
     if settings.retention_days or any(settings.retention_days_by_owner.values()):
         from server.upkeep.retention import Retention  # noqa: PLC0415  (few servers need it)
 
         retention = Retention(manager, settings.retention_days, settings.retention_days_by_owner)
-        manager.start_task(retention.run)
+        manager.keep_running(retention.run)
 
 
 def prepare_hooks(settings: Settings, environ: Mapping[str, str]) -> OpenHooks:

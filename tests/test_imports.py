@@ -23,6 +23,7 @@ from tests.support.paths import ROOT
 pytestmark = [pytest.mark.requirement("M7"), pytest.mark.full]  # they parse all of our code
 
 ROOMS = {
+    "background_tasks": ("", "anyio"),
     "debate": ("", "jsonschema_rs pydantic"),
     "http": ("", ""),
     "redaction": ("", "pydantic"),
@@ -33,9 +34,9 @@ ROOMS = {
     "signing": ("debate redaction storage", "cryptography platformdirs"),
     "access": ("debate settings storage", "anyio httpx2 jwt mcp pydantic starlette"),
     "client_configs": ("debate settings", "anyio mcp platformdirs ruamel tomlkit yaml"),
-    "research": ("debate redaction settings", "anyio httpx2 mcp pydantic pypdf"),
+    "research": ("background_tasks debate redaction settings", "anyio httpx2 mcp pydantic pypdf"),
     "engine": (
-        "debate models redaction research settings signing storage",
+        "background_tasks debate models redaction research settings signing storage",
         "anyio pydantic pydantic_core rfc8785",
     ),
     "hooks": ("debate engine http redaction settings storage", "anyio httpx2 pydantic yaml"),
@@ -45,7 +46,7 @@ ROOMS = {
     ),
     "tools": ("access debate engine models redaction", "anyio mcp pydantic"),
     "upkeep": ("debate engine storage", "anyio"),
-    "web": ("access debate engine redaction storage", "anyio pydantic starlette uvicorn"),
+    "web": ("access background_tasks debate engine redaction storage", "anyio pydantic starlette uvicorn"),
     "startup": ("debate engine redaction settings storage telemetry", ""),
     "compose": (
         "debate engine hooks models redaction research settings signing startup storage telemetry upkeep",
@@ -53,11 +54,11 @@ ROOMS = {
     ),
     "evaluation": ("compose debate engine models settings", "anyio"),
     "mcp": (
-        "access compose debate engine models redaction settings startup storage telemetry tools web",
+        "access background_tasks compose debate engine models redaction settings startup storage telemetry tools web",
         "anyio mcp pydantic",
     ),
     "http_server": (
-        "access compose debate engine mcp models redaction settings startup storage telemetry tools web",
+        "access background_tasks compose debate engine mcp models redaction settings startup storage telemetry tools web",
         "anyio mcp sse_starlette starlette uvicorn",
     ),
     "cli": (

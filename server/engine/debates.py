@@ -15,6 +15,7 @@ from typing import Self
 
 import anyio
 
+from server.background_tasks import BackgroundTasks
 from server.debate.commands.interventions.actions import Intervention, build_intervention
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
@@ -85,8 +86,8 @@ class DebateManager:
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
         self.asked = set[tuple[str, str]]()  # (debate id, key of a call) of turns that a person was asked for
         self._text_listeners, self._before_steps = list[OnDebateText](), list[BeforeStep]()
-        self._task_group = tasks = anyio.create_task_group()
-        self.start_task = tasks.start_soon  # what runs until the manager closes; it must not raise
+        self._tasks = tasks = BackgroundTasks()
+        self.start_task, self.keep_running = tasks.start, tasks.keep_running  # until the manager closes
         caller = ModelCaller(planner.models, planner.research, leeway)
         self._turnstile = caller.turnstile
         listeners = (self._text_listeners, self._before_steps)
@@ -106,15 +107,13 @@ class DebateManager:
         return own
 
     async def __aenter__(self) -> Self:
-        await self._task_group.__aenter__()
-        self.start_task(self._driver.maintain_leases)
-        self.start_task(self.presence.watch)
+        await self._tasks.__aenter__()
+        self.keep_running(self._driver.maintain_leases)
+        self.keep_running(self.presence.watch)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Cancel all background tasks. What the caller raised is not wrapped into an exception group."""
-        self._task_group.cancel_scope.cancel()
-        await self._task_group.__aexit__(None, None, None)
+        await self._tasks.__aexit__()
 
     async def load(self, debate_id: str) -> DebateSnapshot:
         """The debate as it is stored; as `DebateStore.load`."""

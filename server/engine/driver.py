@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 import anyio
-from anyio.abc import TaskGroup
 
+from server.background_tasks import BackgroundTasks
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.decide import awaits_client
 from server.debate.views.state import StoredDebate
@@ -42,14 +42,14 @@ class DebateDriver:
         store: DebateStore,
         runner: Runner,
         leases: Leases,
-        task_group: TaskGroup,
+        tasks: BackgroundTasks,
         owner_running: int = 0,
     ) -> None:
         """`owner_running`: how many debates of an owner run at a time, at most; 0: any number."""
         self.store = store
         self.runner = runner
         self.leases = leases
-        self.task_group = task_group
+        self.tasks = tasks
         self.runs: dict[str, Run] = {}  # by debate id
         self.mirrors = MirrorHolder(store, runner.compute_elapsed, self.ensure_running)
         self.code: dict[str, CallerCode] = {}  # by debate id, of this process only
@@ -82,7 +82,7 @@ class DebateDriver:
         run = Run(snapshot, through_round, self.code.get(snapshot.id, NO_CODE))
         run.client = self.clients.get(snapshot.id)
         self.runs[snapshot.id] = run
-        self.task_group.start_soon(self.drive, run, is_new)
+        self.tasks.start(self.drive, run, is_new)
         self.run_added.set()
         return run
 

@@ -43,7 +43,7 @@ class Recovery:
         self.foreign: set[str] = set()  # that was said
 
     async def run(self, poll_interval: float = POLL_INTERVAL, retry_interval: float = RETRY_INTERVAL) -> None:
-        """Search now, and again every `poll_interval` seconds. Never returns, and raises nothing."""
+        """Search now, and again every `poll_interval` seconds. Never returns."""
         async with anyio.create_task_group() as tasks:
             while True:
                 for debate_id in await self.find_unfinished():
@@ -62,9 +62,8 @@ class Recovery:
             running = await find(StreamFilter("running", changed_since=format_time(oldest)))
             # Only the daily budget pauses a debate until a given time, which is less than a day away.
             paused = await find(StreamFilter("paused", changed_since=format_time(oldest - timedelta(days=1))))
-        except Exception as error:  # the next search may succeed; a bug of ours must not end the server
-            is_bug = not isinstance(error, DebateError)
-            logger.warning("Unfinished debates cannot be searched for: %s", error, exc_info=is_bug)
+        except DebateError as error:  # the next search may succeed
+            logger.warning("Unfinished debates cannot be searched for: %s", error)
             return []
         found = [row for row in running if row.stream not in leased]
         since, until = format_time(oldest), format_time(now)

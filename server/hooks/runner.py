@@ -89,7 +89,8 @@ async def run_hooks(
     if any(action.intervene for hook in config.hooks for action in hook.do):
         endings.append(manager.wait_before_steps(runner.settle))
     manager.presence.reopening_listeners.append(runner.forget_journal)
-    manager.start_task(runner.run)
+    manager.keep_running(runner.run)
+    manager.keep_running(runner.maintain_leases)
     try:
         yield
     finally:
@@ -130,8 +131,7 @@ class HookRunner:
         self.wake()
 
     async def run(self) -> None:
-        """Poll after every commit and at least every `POLL_INTERVAL`. Raises nothing."""
-        self.manager.start_task(self.maintain_leases)
+        """Poll after every commit and at least every `POLL_INTERVAL`."""
         while True:
             wakeup = self.wakeup
             if not await self.poll():

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
@@ -12,6 +11,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.background_tasks import BackgroundTasks
 from server.engine.debates import DebateManager
 from server.http_server.authentication import (
     METADATA_PATH,
@@ -102,10 +102,9 @@ class Service:
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Requests are answered as long as this is open."""
-        async with self.sessions.run(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self.accounts.requests.run)
+        async with self.sessions.run(), BackgroundTasks() as tasks:
+            tasks.keep_running(self.accounts.requests.run)
             yield
-            tasks.cancel_scope.cancel()
 
     def close_streams(self) -> None:
         """Let those who wait for debates have what there is, and end the streams that wait for news."""

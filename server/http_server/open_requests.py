@@ -1,7 +1,7 @@
 """Requests under way, and the end of those whose token is revoked meanwhile: streams may stay open for days."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
@@ -38,21 +38,20 @@ class OpenRequests:
         self._open = set[OpenRequest]()
 
     async def run(self) -> None:
-        """End requests whose token is no longer good. Never returns, and raises nothing."""
+        """End requests whose token is no longer good. Never returns."""
         while True:
             await anyio.sleep(CHECK_INTERVAL)
             for token in {one.token for one in self._open}:
-                await self._check([one for one in self._open if one.token == token])
+                await self._check(token)
 
-    async def _check(self, requests: Sequence[OpenRequest]) -> None:
-        """Requests with one token. While it cannot be told whether that is good, they go on."""
-        token = requests[0].token
+    async def _check(self, token: str) -> None:
+        """The requests with a token. While it cannot be told whether that is good, they go on."""
         try:
             is_good = await self.verify(token) is not None if token else not await self.are_needed()
         except (DebateError, StorageError):
             return
         now = time.time()
-        for one in requests if not is_good else ():
+        for one in [] if is_good else [one for one in self._open if one.token == token]:
             end = (one.verified.expires_at if one.verified else None) or now
             if not end < now <= end + MAX_LATE_SECONDS:
                 one.scope.cancel()

@@ -59,7 +59,7 @@ class Visitors:
         if owner not in self._known:
             own = self.manager.of(owner)
             self._known[owner] = visitor = Visitor(own, ChangeFeed(own), Records(own), ACTOR)
-            self.manager.start_task(visitor.feed.run)
+            self.manager.keep_running(visitor.feed.run)
         return self._known[owner]
 
     def close_streams(self) -> None:

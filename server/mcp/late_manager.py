@@ -13,6 +13,7 @@ import anyio
 from mcp.server import ServerRequestContext
 
 from server.access.caller import read_caller
+from server.background_tasks import BackgroundTasks
 from storage.contract.errors import StorageError
 from storage.contract.journal import Journal
 from storage.contract.streams import StreamFilter
@@ -67,9 +68,9 @@ class LateManager:
 
         Raises what the manager raises.
         """
-        while not self._wanted.is_set() and not await may_recover(journal, max_age_hours):
-            with anyio.move_on_after(SEARCH_INTERVAL):
-                await self._wanted.wait()
+        async with BackgroundTasks() as tasks:
+            tasks.keep_running(self._search, journal, max_age_hours)
+            await self._wanted.wait()
         try:
             if not self._closed.is_set():
                 async with self._open_manager() as self._manager:
@@ -81,6 +82,12 @@ class LateManager:
         finally:
             self._manager = None
             self._settled.set()
+
+    async def _search(self, journal: Journal, max_age_hours: float) -> None:
+        """Want the manager as soon as a debate may have to be recovered."""
+        while not await may_recover(journal, max_age_hours):  # noqa: ASYNC110  (other processes set no event)
+            await anyio.sleep(SEARCH_INTERVAL)
+        self._wanted.set()
 
     def close(self) -> None:
         self._closed.set()

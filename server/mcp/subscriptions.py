@@ -74,13 +74,13 @@ class UpdateBus(InMemorySubscriptionBus):
             if not self.is_started:
                 manager = await context.lifespan_context.get_whole()
                 await self.poll(manager)  # from where
-                manager.start_task(self.run, manager)
+                manager.store.subscribe(lambda _snapshot: self.wake())
+                manager.presence.reopening_listeners.append(self.begin_again)
+                manager.keep_running(self.run, manager)
                 self.is_started = True
 
     async def run(self, manager: "DebateManager") -> None:
-        """Announce every change of the journal while the manager is open. Never raises."""
-        manager.store.subscribe(lambda _snapshot: self.wake())
-        manager.presence.reopening_listeners.append(self.begin_again)
+        """Announce every change of the journal while the manager is open."""
         while True:
             woken = self.woken  # before the poll, which may miss what is committed meanwhile
             is_followed = self.listener_count or any(self.legacy_subscribers.values())
@@ -102,9 +102,6 @@ class UpdateBus(InMemorySubscriptionBus):
             self.position, streams = await manager.store.find_changes(self.position)
             owners = await manager.store.find_owners(streams) if streams else {}
         except DebateError:  # the journal logs it, and the next poll may succeed
-            return
-        except Exception:  # a bug of ours must not end the announcements
-            logger.exception("Reading the changes of the journal failed")
             return
         self.stale_lists.update(owners.values())
         changed = {*((owner, INDEX_ID) for owner in owners.values()), *((owners[one], one) for one in owners)}

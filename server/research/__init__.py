@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import anyio
 import anyio.to_thread
 
+from server.background_tasks import BackgroundTasks
 from server.debate.facts.answers import Lookup
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean, clean_line, collapse_whitespace
@@ -59,7 +60,7 @@ class Research:
         learn_secrets(secret for server in servers.values() for secret in server.find_secrets())
         self.servers = servers
         self.retry_delay = retry_delay
-        self.tasks = anyio.create_task_group()
+        self.tasks = BackgroundTasks()
         self.connections: dict[str, Connection] = {}
         self.closed = False
 
@@ -69,10 +70,9 @@ class Research:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End every child process within a second. What the caller raised is not wrapped into a group."""
+        """End every child process within a second."""
         self.closed = True
-        self.tasks.cancel_scope.cancel()
-        await self.tasks.__aexit__(None, None, None)
+        await self.tasks.__aexit__()
 
     def check(self, names: Sequence[str], *, for_debater: bool = False) -> None:
         """Check names against the settings; the servers themselves are not asked.
@@ -192,7 +192,7 @@ class Research:
             if self.closed:
                 connection.mark_ended("the server is closing")
             else:
-                self.tasks.start_soon(connection.run)
+                self.tasks.start(connection.run)
         await connection.opened.wait()
         await connection.refresh(MAX_LIST_AGE)
         return connection

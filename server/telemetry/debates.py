@@ -76,7 +76,7 @@ class DebateTracer:
         manager.run_watchers.append(self.watch_run)
         manager.store.subscribe(self.note_commit)
         if outbox:
-            manager.start_task(self._follow_queue, outbox)
+            manager.keep_running(self._follow_queue, outbox)
 
     async def _follow_queue(self, outbox: Outbox) -> None:
         while True:

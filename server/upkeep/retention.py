@@ -31,14 +31,13 @@ class Retention:
         self.days, self.days_by_owner = days, days_by_owner
 
     async def run(self, delay: float = DELAY, interval: float = INTERVAL) -> None:
-        """Look for old debates after `delay` seconds, and every `interval`. Never returns, and raises nothing."""
+        """Look for old debates after `delay` seconds, and every `interval`. Never returns."""
         await anyio.sleep(delay)
         while True:
             try:
                 await self.prune()
-            except Exception as error:  # the next attempt may succeed; a bug of ours must not end the server
-                is_bug = not isinstance(error, DebateError)
-                logger.warning("Old debates cannot be removed now: %s", error, exc_info=is_bug)
+            except DebateError as error:  # the next attempt may succeed
+                logger.warning("Old debates cannot be removed now: %s", error)
             await anyio.sleep(interval)
 
     async def prune(self) -> None:

@@ -26,6 +26,7 @@ from server.http_server.gate import Place
 from server.http_server.serving import HttpServer, open_listener
 from server.models import Model
 from server.settings import Settings
+from storage.contract.journal import Journal
 from tests.support.patience import PATIENCE, START_PATIENCE
 
 MODERN = "2026-07-28"
@@ -69,10 +70,12 @@ async def serve_http(
     default: str = "scripted",
     is_stateless: bool = False,
     protocol: type[BoundedProtocol] = BoundedProtocol,
+    journal: Journal | None = None,
+    recover: bool = False,
     **settings: Any,
 ) -> AsyncIterator[Running]:
     chosen = Settings(db=database, models=tuple(filter(None, [default])), **settings)
-    async with open_manager(chosen, models, environ={}) as manager:
+    async with open_manager(chosen, models, environ={}, recover=recover, journal=journal) as manager:
         with open_listener(Place("127.0.0.1", 0)) as listener:
             place = Place("127.0.0.1", listener.getsockname()[1])
             accounts = Accounts(chosen, manager.store.journal, place)

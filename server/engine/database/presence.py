@@ -33,7 +33,7 @@ class DatabasePresence:
         self._lock = anyio.Lock()
 
     async def watch(self) -> None:
-        """Look again and again. Never returns, and raises nothing."""
+        """Look again and again. Never returns."""
         while True:
             self.look()
             await anyio.sleep(WATCH_INTERVAL)

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class ChangeFeed:
-    """One poll for all who follow, and none while nobody does. `run` runs as long as the manager is open."""
+    """One poll for all who follow, and none while nobody does. `run` runs as long as this is used."""
 
     def __init__(self, manager: DebateManager, *, max_logged: int = MAX_LOGGED) -> None:
         self.manager = manager
@@ -48,12 +48,12 @@ class ChangeFeed:
         self._runs: set[str] | None = None  # the debates that a process runs
         self._woken, self._changed, self._is_closed = anyio.Event(), anyio.Event(), False
         self._loop: asyncio.AbstractEventLoop | None = None
+        manager.store.subscribe(lambda _snapshot: self._wake())
+        manager.presence.reopening_listeners.append(self._begin_again)
 
     async def run(self) -> None:
-        """Never returns, and raises nothing."""
+        """Never returns."""
         self._loop = asyncio.get_running_loop()
-        self.manager.store.subscribe(lambda _snapshot: self._wake())
-        self.manager.presence.reopening_listeners.append(self._begin_again)
         while True:
             woken = self._woken
             if self.follower_count:
@@ -99,9 +99,6 @@ class ChangeFeed:
             runs = await self.manager.find_runs()
         except DebateError as error:
             self._note((), redact_error(str(error)))
-            return
-        except Exception:  # a bug of ours must not end the live updates
-            logger.exception("Reading the changes of the journal failed")
             return
         begun_or_left = runs ^ (self._runs if self._runs is not None else runs)
         is_fresh = self.position == UNKNOWN_POSITION

@@ -4,9 +4,9 @@ import secrets
 import socket
 from types import FrameType
 
-import anyio
 import uvicorn
 
+from server.background_tasks import BackgroundTasks
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.web.site.access import HOST, AccessGuard
@@ -74,10 +74,9 @@ class Site:
 
     async def serve(self) -> None:
         """Serve until `stop`, or a signal, which is then raised again."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.feed.run)
+        async with BackgroundTasks() as tasks:
+            tasks.keep_running(self.feed.run)
             await self.server.serve(sockets=[self.listener])
-            tasks.cancel_scope.cancel()
 
     def stop(self) -> None:
         self.server.should_exit = True
