@@ -25,6 +25,8 @@ from server.engine.debates import DebateManager
 from server.engine.runner import TO_END, has_reached
 from server.tools.listing import polls_tasks
 
+MAX_VALUES = 10_000  # in the arguments of a call, at any depth: no debate needs so many
+MAX_COMPARED = 1_000  # errors that are compared with what a tool knows
 MAX_ERRORS = 5
 MAX_ERROR_BYTES = 3_000
 MAX_NAME_LENGTH = 60
@@ -152,6 +154,8 @@ class Tool:
 
     async def run(self, call: ToolCall, listed: types.Tool) -> ToolOutput:
         """The result, or an error that tells the model in plain text what to do."""
+        if has_more_values(call.params.arguments, MAX_VALUES):
+            return build_error(f"The arguments have more than {MAX_VALUES:,} values.")
         try:
             arguments = self.arguments.model_validate(call.params.arguments or {})
         except ValidationError as error:
@@ -183,9 +187,22 @@ def build_error(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[content], is_error=True)
 
 
+def has_more_values(arguments: object, most: int) -> bool:
+    """Whether there are more keys and entries in these than so many. Checking them would hold up everybody else."""
+    number, left = 0, [arguments]
+    while left and number <= most:
+        inner = left.pop()
+        if isinstance(inner, dict | list):
+            number += len(inner)
+            left += inner.values() if isinstance(inner, dict) else inner
+    return number > most
+
+
 def describe_errors(error: ValidationError, schema: Schema) -> str:
     """A line for each of the first errors, and the number of the others."""
     lines: dict[str, None] = {}  # without repetitions: each alternative of a value has errors of its own
+    if error.error_count() > MAX_COMPARED:
+        return f"These are {error.error_count():,} errors. There are: {', '.join(schema['properties'])}"
     for details in error.errors(include_url=False):
         path = drop_branches(details["loc"], ends_in_key=details["type"] == "extra_forbidden")
         # As one would write it: debaters[0].stance. Names that a caller made up are shortened.
@@ -217,7 +234,7 @@ def describe_error(details: Mapping[str, Any], schema: Schema) -> str:  # noqa: 
     match details["type"]:
         case "extra_forbidden":
             known = find_object(find_subschema(schema, path[:-1])).get("properties", ())
-            nearest = get_close_matches(str(path[-1]), known, n=1)
+            nearest = get_close_matches(str(path[-1])[:MAX_NAME_LENGTH], known, n=1)
             meant = f" Did you mean {nearest[0]}?" if nearest else ""
             return f"is unknown.{meant} There are: {', '.join(known)}"
         case "missing":

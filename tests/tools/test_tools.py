@@ -118,6 +118,12 @@ INVALID_STARTS: list[tuple[dict[str, Any], str]] = [
     ({"options": {"voting": {"of": "cast"}}}, "of=cast needs a quorum"),
     ({"options": {"voting": {"threshold": "2"}}}, 'at most 1, such as "2/3"'),
     ({"x" * 9000: 1}, "x` is unknown"),
+    ({f"x{number}": 1 for number in range(20_000)}, "The arguments have more than 10,000 values."),
+    ({"options": {"judges": [[]] * 20_000}}, "The arguments have more than 10,000 values."),
+    (
+        {"options": {f"x{number}": 1 for number in range(2_000)}},
+        "These are 2,000 errors. There are: question,",
+    ),
 ]
 
 WEIGHTS = {"debate_id": "x", "action": "weights"}
