@@ -214,9 +214,9 @@ class Settings(BaseModel):
     """What those tokens are issued for (`aud`): the name or address of this service at the issuer."""
     oidc_owner_claim: str = Field("sub", min_length=1)
     """The claim that names the owner. Default: `sub`."""
-    owner_requests_per_minute: int = Field(0, ge=0)
-    """Requests over HTTP in a minute, for each owner, at most. 0: no limit. Each server process counts those that it
-    gets: of several behind one address each takes so many."""
+    owner_requests_per_minute: int = Field(1_200, ge=0)
+    """Requests over HTTP in a minute, for each owner, at most. Each server process counts those that it gets: of
+    several behind one address each takes so many. Default: 1,200. 0: no limit."""
     owner_daily_calls: int = Field(0, ge=0)
     """Maximum of requests to models in a day (UTC), for the debates of each [owner](owners.md) alone. 0: no limit."""
     owner_daily_cost_usd: Decimal = Field(Decimal(0), ge=0)

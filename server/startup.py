@@ -1,12 +1,14 @@
 """What a server needs before it answers: its log, and the open database. Imports neither the engine nor MCP."""
 
 import logging
+import math
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
 from server.debate.facts.errors import InvalidRequestError
@@ -147,6 +149,16 @@ def open_telemetry(environ: Mapping[str, str], tools: Collection[str] = ()) -> I
         yield telemetry
 
 
+def handle_hangup(handler: Callable[[int, FrameType | None], object]) -> None:
+    """Have a server end when its terminal does, unless it was started to stay (`nohup`)."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup and signal.getsignal(hangup) != signal.SIG_IGN:
+        signal.signal(hangup, handler)
+
+
+OWN_CODE, DOORS = ("server.", "storage.", "counterpoint."), ("server.http_server.", "server.web.site.")
+FLOOD_SECONDS = 60.0
+
 OWN_LOGGERS = ("server", "storage", "counterpoint", "mcp")
 """Loggers whose records below WARNING are shown, if `log_level` asks for them."""
 
@@ -163,8 +175,35 @@ def log_to_stderr(settings: Settings) -> None:
 
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(is_shown)
+    handler.addFilter(FloodFilter())
     handler.setFormatter(SafeFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=settings.log_level)
+
+
+class FloodFilter(logging.Filter):
+    """Passes one warning a minute of those that anybody who sends requests can cause, and says how many it left out.
+
+    These are the ones of other libraries and of the doors of a server, told apart by the line of code that logs them.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self.clock = clock
+        self._left_out: dict[tuple[str, int, object], tuple[float, int]] = {}  # since when, and how many
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        is_own = record.name.startswith(OWN_CODE) and not record.name.startswith(DOORS)
+        if is_own or record.levelno < logging.WARNING:
+            return True
+        place = (record.pathname, record.lineno, record.exc_info and record.exc_info[0])
+        since, number = self._left_out.get(place, (-math.inf, 0))
+        if (now := self.clock()) < since + FLOOD_SECONDS:
+            self._left_out[place] = (since, number + 1)
+            return False
+        self._left_out[place] = (now, 0)
+        if number:
+            record.msg, record.args = f"{record.getMessage()} ({number:,} more since the last such line)", ()
+        return True
 
 
 class SafeFormatter(logging.Formatter):

@@ -196,6 +196,7 @@ async def open_cluster(folder: Path) -> AsyncIterator[Cluster]:
         environ = build_environment(
             COUNTERPOINT_DB=database,
             COUNTERPOINT_MODELS="openai/fine",
+            COUNTERPOINT_OWNER_REQUESTS_PER_MINUTE="0",
             OPENAI_API_BASE=provider.url,
             XDG_CONFIG_HOME=str(folder),
         )

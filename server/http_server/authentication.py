@@ -22,6 +22,7 @@ from server.access.hosts import find_public_host
 from server.access.oidc import OidcTokens
 from server.access.tokens import StoredTokens, TokenFile
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
+from server.http_server.connections import MAX_CONNECTIONS
 from server.http_server.gate import MCP_PATH, Place, is_forwarded, refuse
 from server.http_server.open_requests import OpenRequests
 from server.http_server.rates import RequestRates
@@ -50,7 +51,13 @@ FORWARDED_REFUSAL = (
 class Accounts:
     """Those who may use a server. Without any, everybody on this machine may, where nobody else can reach it."""
 
-    def __init__(self, settings: Settings, journal: TokenStore, place: Place) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        journal: TokenStore,
+        place: Place,
+        most_connections: int = MAX_CONNECTIONS,
+    ) -> None:
         self.store = TokenFile(settings.tokens) if settings.tokens else journal
         self.verifiers: list[TokenVerifier] = [StoredTokens(self.store)]
         self.oidc = OidcTokens.find(settings)
@@ -58,7 +65,7 @@ class Accounts:
             self.verifiers.append(self.oidc)
         self.place, self._has_tokens = place, bool(settings.tokens or self.oidc)
         self.public_host = find_public_host(settings.http_hosts)
-        self.requests = OpenRequests(self.verify, self.are_needed)
+        self.requests = OpenRequests(self.verify, self.are_needed, most_connections)
 
     async def are_needed(self) -> bool:
         """Whether there were ever tokens: a server does not open itself to all when the last one is revoked."""

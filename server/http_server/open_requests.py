@@ -9,7 +9,9 @@ from mcp.server.auth.provider import AccessToken
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.debate.facts.errors import DebateError
+from server.http_server.connections import MAX_CONNECTIONS
 from server.http_server.gate import refuse
+from server.http_server.shares import Shares, find_holders
 from storage.contract.errors import StorageError
 
 CHECK_INTERVAL = 2.0  # seconds between looks at the tokens of requests under way
@@ -27,14 +29,19 @@ class OpenRequest:
 
 
 class OpenRequests:
-    """`verify`: who a token is of, `are_needed`: whether one is. `run` runs as long as requests are answered."""
+    """`verify`: who a token is of, `are_needed`: whether one is, `most`: requests of all at a time.
+
+    `run` runs as long as requests are answered.
+    """
 
     def __init__(
         self,
         verify: Callable[[str], Awaitable[AccessToken | None]],
         are_needed: Callable[[], Awaitable[bool]],
+        most: int = MAX_CONNECTIONS,
     ) -> None:
         self.verify, self.are_needed = verify, are_needed
+        self.shares = Shares("requests", most)
         self._open = set[OpenRequest]()
 
     async def run(self) -> None:
@@ -66,6 +73,18 @@ class OpenRequests:
         verified: AccessToken | None,
     ) -> None:
         """Have `app` answer a request, as long as its token is good; then it is refused, or its answer ends."""
+        holders = find_holders(scope)
+        if (refused := self.shares.take(holders)) is not None:
+            await self.shares.refuse(refused, scope)(scope, receive, send)
+            return
+        try:
+            await self._answer(app, scope, receive, send, OpenRequest(token, verified, anyio.CancelScope()))
+        finally:
+            self.shares.give_back(holders)
+
+    async def _answer(
+        self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, request: OpenRequest
+    ) -> None:
         started: Message | None = None
         is_complete = False
 
@@ -75,8 +94,7 @@ class OpenRequests:
             is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
-        with anyio.CancelScope() as cancelling:
-            request = OpenRequest(token, verified, cancelling)
+        with request.scope as cancelling:
             self._open.add(request)
             try:
                 await app(scope, receive, pass_on)

@@ -1,8 +1,9 @@
 """A process that serves MCP over HTTP until it is told to end, and ends without breaking off what it answers.
 
-SIGTERM: `/readyz` says 503 for `drain_seconds`, in which a proxy finds out and everything is served as before. Then
-calls that wait for debates are answered with what there is, and streams of news end: their clients connect elsewhere.
-Debates that run here go on in another process, or in the next one. SIGINT, or a second signal, skips the draining.
+SIGTERM, SIGHUP: `/readyz` says 503 for `drain_seconds`, in which a proxy finds out and everything is served as before.
+Then calls that wait for debates are answered with what there is, and streams of news end: their clients connect
+elsewhere. Debates that run here go on in another process, or in the next one. SIGINT, or a second signal, skips the
+draining.
 """
 
 import asyncio
@@ -23,12 +24,12 @@ from server.compose import open_manager
 from server.debate.facts.errors import InvalidRequestError
 from server.http_server.application import Service
 from server.http_server.authentication import Accounts
-from server.http_server.connections import BoundedProtocol
+from server.http_server.connections import MOST_AT_ONCE, BoundedProtocol, find_most_connections
 from server.http_server.gate import MCP_PATH, Place
 from server.http_server.metrics import open_metrics
 from server.models.own import OwnModel
 from server.settings import Settings
-from server.startup import open_journal
+from server.startup import handle_hangup, open_journal
 from storage.addresses import is_address
 
 IDLE_SECONDS = 75  # until a connection on which nothing is asked is closed: longer than proxies keep theirs
@@ -76,6 +77,7 @@ class HttpServer(uvicorn.Server):
         drain_seconds: float,
         protocol: type[BoundedProtocol] = BoundedProtocol,
     ) -> None:
+        most = service.accounts.requests.shares.total
         config = uvicorn.Config(
             service.app,
             http=protocol,
@@ -84,7 +86,9 @@ class HttpServer(uvicorn.Server):
             log_config=None,
             access_log=False,  # addresses and names of callers are nobody's business
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=True,  # of proxies on this machine, and of those that FORWARDED_ALLOW_IPS names
+            limit_concurrency=most + 1,
+            backlog=MOST_AT_ONCE,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=ANSWER_SECONDS,
         )
@@ -147,7 +151,7 @@ async def serve(
     with open_listener(place) as listener:
         place = replace(place, port=listener.getsockname()[1])
         async with open_journal(settings) as journal:
-            accounts = Accounts(settings, journal, place)
+            accounts = Accounts(settings, journal, place, find_most_connections())
             await accounts.require_safe()
             with open_metrics(os.environ, settings.metrics_token, place) as metrics:
                 async with open_manager(
@@ -158,6 +162,7 @@ async def serve(
                     )
                     server = HttpServer(service, settings.drain_seconds)
                     manager.start_task(end_at_signal, server)
+                    handle_hangup(server.handle_exit)
                     server.announcement = f"Counterpoint serves MCP at http://{place.netloc}{MCP_PATH}\n"
                     async with service.run():
                         await server.serve([listener])

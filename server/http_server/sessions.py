@@ -1,5 +1,7 @@
 """Sessions of the protocol before 2026-07-28, and what their clients missed while a connection was gone."""
 
+import logging
+import re
 from collections import deque
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,11 +20,17 @@ from mcp.server.streamable_http import (
     StreamableHTTPServerTransport,
 )
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Receive, Scope, Send
+
+from server.http_server.shares import Holders, Shares, find_holders
 
 MAX_SESSIONS = 2_000
 MAX_NEWS = 200  # notifications that are kept for a session
 MAX_ANSWERS = 8  # results, which are larger
 RETRY_MS = 1_000  # after which a client connects again
+
+WHOLE_IDS = re.compile(r"(session ID: .{8}).+|(ession:? [0-9a-f]{8})[0-9a-f]{24}\b")
+"""As the SDK logs what clients call their sessions: whoever knows a whole one can use it where there are no tokens."""
 
 
 class Kept(NamedTuple):
@@ -72,10 +80,13 @@ class Sessions(StreamableHTTPSessionManager):
             server,
             stateless=is_stateless,
             max_request_body_size=max_body,
-            max_sessions=MAX_SESSIONS,
+            max_sessions=None,  # of an owner and of an address, too: below
             retry_interval=RETRY_MS,
         )
+        for name in ("streamable_http", "streamable_http_manager"):
+            logging.getLogger(f"mcp.server.{name}").addFilter(shorten_session_ids)
         self._transports: WeakSet[StreamableHTTPServerTransport] = WeakSet()
+        self.shares, self._holders = Shares("sessions", MAX_SESSIONS), dict[str, Holders]()
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         """Private to the SDK, which reads `event_store` for each session; the tests of resumed streams cover it."""
@@ -85,10 +96,33 @@ class Sessions(StreamableHTTPSessionManager):
             self._transports.add(transport)
         return transport
 
+    async def _serve_opening_request(
+        self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Private to the SDK, which bounds all sessions together; the tests of limits cover it."""
+        session_id, holders = str(http_transport.mcp_session_id), find_holders(scope)
+        if (refused := self.shares.take(holders)) is not None:
+            await self._discard_session(session_id, http_transport)
+            await self.shares.refuse(refused, scope)(scope, receive, send)
+            return
+        self._holders[session_id] = holders
+        await super()._serve_opening_request(http_transport, scope, receive, send)
+
+    async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        """Private to the SDK, too. It may be called more than once for a session."""
+        if holders := self._holders.pop(session_id, None):
+            self.shares.give_back(holders)
+        await super()._discard_session(session_id, transport)
+
     def close_streams(self) -> None:
         """End the streams that wait for news, whose clients connect again."""
         for transport in list(self._transports):
             transport.close_standalone_sse_stream()
+
+
+def shorten_session_ids(record: logging.LogRecord) -> bool:
+    record.msg, record.args = WHOLE_IDS.sub(r"\1\2…", record.getMessage()), ()
+    return True
 
 
 async def refuse_subscriptions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

@@ -1,6 +1,6 @@
 """The server over stdin and stdout.
 
-It ends when the client closes stdin (exit code 0), on SIGTERM (143) and on SIGINT (130). In each case
+It ends when the client closes stdin (exit code 0), on SIGTERM (143), SIGHUP (129) and SIGINT (130). In each case
 running debates stop, their turns are recorded and the database is closed. The SDK handles no signals:
 SIGTERM kills it, and after SIGINT it waits for another line on stdin.
 
@@ -36,7 +36,7 @@ from server.mcp.outgoing import OutgoingMessages, write_whole
 from server.mcp.server import build_server, list_tool_names
 from server.redaction import redact_error
 from server.settings import Settings
-from server.startup import log_to_stderr, open_journal, open_telemetry
+from server.startup import handle_hangup, log_to_stderr, open_journal, open_telemetry
 from storage.contract.journal import Journal
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ def install_signal_handlers(stop_signal: asyncio.Future[int]) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGBREAK"):  # the last is Windows' way to end a child
         if number := getattr(signal, name, None):
             signal.signal(number, stop)
+    handle_hangup(stop)
 
 
 async def run_protocol(server: Server[LateManager]) -> None:

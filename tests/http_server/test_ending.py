@@ -113,6 +113,15 @@ async def test_an_interrupt_skips_the_draining(start: Any) -> None:
     assert time.monotonic() - told_at < 10
 
 
+async def test_a_hangup_ends_a_server_as_its_termination_does(start: Any) -> None:
+    served = start(COUNTERPOINT_DRAIN_SECONDS="0.1")
+    served.tell(signal.SIGHUP)
+    code, log = served.end()
+
+    assert code == 128 + signal.SIGHUP
+    assert "Traceback" not in log
+
+
 async def test_calls_that_wait_return_with_what_there_is_when_the_server_ends(
     tmp_path: Path, era: str
 ) -> None:

@@ -103,3 +103,4 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         await bodies(scope, receive, take)
 
     assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]

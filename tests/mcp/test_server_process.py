@@ -29,7 +29,7 @@ def test_serve_is_what_the_command_alone_does_and_closing_stdin_ends_it(serve: S
 
 @posix
 @pytest.mark.requirement("M3", "N8")
-@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130)])
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_a_signal_ends_a_server_that_runs_a_debate(serve: Start, name: str, code: int) -> None:
     served = serve()
     served.hello()

@@ -21,7 +21,7 @@ from server.compose import open_manager
 from server.engine.debates import DebateManager
 from server.http_server.application import Service
 from server.http_server.authentication import Accounts
-from server.http_server.connections import BoundedProtocol
+from server.http_server.connections import MAX_CONNECTIONS, BoundedProtocol
 from server.http_server.gate import Place
 from server.http_server.serving import HttpServer, open_listener
 from server.models import Model
@@ -72,13 +72,14 @@ async def serve_http(
     protocol: type[BoundedProtocol] = BoundedProtocol,
     journal: Journal | None = None,
     recover: bool = False,
+    most_connections: int = MAX_CONNECTIONS,
     **settings: Any,
 ) -> AsyncIterator[Running]:
     chosen = Settings(db=database, models=tuple(filter(None, [default])), **settings)
     async with open_manager(chosen, models, environ={}, recover=recover, journal=journal) as manager:
         with open_listener(Place("127.0.0.1", 0)) as listener:
             place = Place("127.0.0.1", listener.getsockname()[1])
-            accounts = Accounts(chosen, manager.store.journal, place)
+            accounts = Accounts(chosen, manager.store.journal, place, most_connections)
             service = Service(manager, chosen, accounts, is_stateless=is_stateless)
             server = HttpServer(service, chosen.drain_seconds, protocol)
             async with service.run(), anyio.create_task_group() as tasks:
