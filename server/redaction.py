@@ -138,7 +138,7 @@ def _compile_named_part() -> re.Pattern[str]:
 def _compile_key_shapes() -> re.Pattern[str]:
     """The keys of well-known providers, and what stands where keys do."""
     return re.compile(
-        r"\b[sprx]k[-_][\w*.-]{6,}|\b(?:AIza|gsk_|xai-|ghp_|hf_|cpt_)[\w-]{6,}|\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]*"
+        r"\b[sprx]k[-_][\w*.-]{6,}|\b(?:AIza|gsk_|xai-|ghp_|hf_|cpt_|cps_)[\w-]{6,}|\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]*"
         r"|\b(?:bearer|basic)\s+[\w.~+/*=-]+"
         rf"|(?P<named>(?<=[?&])[\w-]*(?:{'|'.join(SECRET_WORDS)})[\w-]*=)[^&\s\"']+|(?<=://)[^/\s@]+:[^/\s@]+(?=@)",
         re.IGNORECASE,

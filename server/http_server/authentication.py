@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from server.access.caller import DEBATE, READ, SCOPES, read_caller
 from server.access.hosts import find_public_host
 from server.access.oidc import OidcTokens
+from server.access.page_sessions import PageSessions
 from server.access.tokens import StoredTokens, TokenFile
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.http_server.connections import MAX_CONNECTIONS
@@ -29,7 +30,7 @@ from server.http_server.rates import RequestRates
 from server.settings import Settings
 from server.tools.listing import find_scope
 from storage.contract.errors import BusyError, OutageError, StorageError
-from storage.contract.tokens import TokenStore
+from storage.contract.journal import Journal
 
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 MAX_TOKEN_LENGTH = 16_000
@@ -54,18 +55,20 @@ class Accounts:
     def __init__(
         self,
         settings: Settings,
-        journal: TokenStore,
+        journal: Journal,
         place: Place,
         most_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self.store = TokenFile(settings.tokens) if settings.tokens else journal
-        self.verifiers: list[TokenVerifier] = [StoredTokens(self.store)]
+        stored = StoredTokens(self.store)
+        self.verifiers: list[TokenVerifier] = [stored]
+        self.page_sessions = PageSessions(journal, stored)
         self.oidc = OidcTokens.find(settings)
         if self.oidc:
             self.verifiers.append(self.oidc)
         self.place, self._has_tokens = place, bool(settings.tokens or self.oidc)
         self.public_host = find_public_host(settings.http_hosts)
-        self.requests = OpenRequests(self.verify, self.are_needed, most_connections)
+        self.requests = OpenRequests(self.verify_again, self.are_needed, most_connections)
 
     async def are_needed(self) -> bool:
         """Whether there were ever tokens: a server does not open itself to all when the last one is revoked."""
@@ -92,6 +95,10 @@ class Accounts:
             if verified := await verifier.verify_token(token):
                 return verified
         return None
+
+    async def verify_again(self, credential: str) -> AccessToken | None:
+        """Who has the token or the page session of a request under way. Raises as `verify`."""
+        return await self.page_sessions.verify(credential) or await self.verify(credential)
 
     def challenge(self, asgi: Scope, status: int, error: str, text: str, **more: str) -> JSONResponse:
         """A refusal as of RFC 6750, which names no error where no token was sent; where to get one, as of RFC 9728."""

@@ -21,7 +21,7 @@ ENDED = "The token was revoked, or has ended."
 
 @dataclass(eq=False)
 class OpenRequest:
-    """`token`: "" without one. `verified`: what it was when the request began."""
+    """`token`: or the id of a page session; "" without one. `verified`: what it was when the request began."""
 
     token: str
     verified: AccessToken | None

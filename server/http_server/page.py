@@ -1,7 +1,8 @@
 """The pages of `counterpoint view` over HTTP: a person signs in with a token, and sees the debates of its owner.
 
-The token is in a cookie that no script can read and no other site can use, and in no address. Without tokens nobody has
-to sign in. A press of a button comes from a page of this host, and needs the scope to debate.
+The cookie is the random id of a page session, of use for nothing else, that ends with the token. No script can read it,
+and no other site can use it. Without tokens nobody has to sign in. A press of a button comes from a page of this host,
+and needs the scope to debate.
 """
 
 from base64 import b64encode
@@ -69,7 +70,7 @@ class Visitors:
 
 def build_pages(accounts: Accounts, visitors: Visitors, rates: RequestRates) -> Starlette:
     """The application below PAGE_PATH: the site, and the page where one signs in and out."""
-    forms = SignIn(accounts)
+    forms = SignIn(accounts, rates)
     return Starlette(
         routes=[
             Route("/sign-in", forms.show, methods=["GET"]),
@@ -100,9 +101,9 @@ class SignedIn:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         user, refusal, headers = None, None, Headers(scope=scope)
-        token = find_cookie(headers)
+        session_id = find_cookie(headers)
         try:
-            user = await find_user(self.accounts, token)
+            user = await find_user(self.accounts, session_id)
             if user is None and await self.accounts.are_needed():
                 is_page = "text/html" in headers.get("accept", "") and scope["method"] in READING
                 address = f"{scope['root_path']}/sign-in"
@@ -117,20 +118,20 @@ class SignedIn:
             if not refusal and not read_caller().may(needed):
                 refusal = refuse(403, f"This needs the scope {needed}, which your token does not have.")
             verified = user.access_token if user else None
-            answer, known = refusal or self.app, token if user else ""
+            answer, known = refusal or self.app, session_id if user else ""
             await self.accounts.requests.answer(answer, scope, receive, send, known, verified)
         finally:
             auth_context_var.reset(before)
 
 
-async def find_user(accounts: Accounts, token: str) -> AuthenticatedUser | None:
+async def find_user(accounts: Accounts, session_id: str) -> AuthenticatedUser | None:
     """Raises StorageError, DebateError."""
-    verified = await accounts.verify(token) if token else None
+    verified = await accounts.page_sessions.verify(session_id)
     return AuthenticatedUser(verified) if verified else None
 
 
 def find_cookie(headers: Headers) -> str:
-    """The token of a browser; "" without one."""
+    """The id of a browser's page session; "" without one."""
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
@@ -141,8 +142,8 @@ def find_cookie(headers: Headers) -> str:
 class SignIn:
     """The page where one signs in with a token, and out again."""
 
-    def __init__(self, accounts: Accounts) -> None:
-        self.accounts = accounts
+    def __init__(self, accounts: Accounts, rates: RequestRates) -> None:
+        self.accounts, self.rates = accounts, rates
 
     async def show(self, request: Request) -> Response:
         try:
@@ -161,25 +162,36 @@ class SignIn:
         """A form with a token: the cookie, or the form again."""
         fields = parse_qs(scope["body"].decode(errors="replace"), max_num_fields=10)
         token = fields.get("token", [""])[0].strip()
-        response: Response
         try:
-            user = await find_user(self.accounts, token)
+            response = await self._sign_in(token, scope)
         except (DebateError, StorageError):
             response = build_form("The tokens cannot be read now.", 503)
-        else:
-            if user is None:
-                response = build_form("This token is not good.", 401)
-            elif not Caller(str(user.access_token.subject), frozenset(user.scopes)).may(READ):
-                response = build_form("This token may not read debates.", 403)
-            else:
-                response = RedirectResponse("./", 303)
-                response.set_cookie(
-                    COOKIE, token, path=PAGE_PATH, httponly=True, samesite="lax", secure=is_secure(scope)
-                )
         await response(scope, receive, send)
 
+    async def _sign_in(self, token: str, scope: Scope) -> Response:
+        verified = await self.accounts.verify(token) if token else None
+        if verified is None:
+            return build_form("This token is not good.", 401)
+        owner = str(verified.subject)
+        if not Caller(owner, frozenset(verified.scopes)).may(READ):
+            return build_form("This token may not read debates.", 403)
+        if self.rates.take(owner):
+            return build_form("You ask too often. Wait a moment.", 429)
+        session_id, response = (
+            await self.accounts.page_sessions.open(token, verified),
+            RedirectResponse("./", 303),
+        )
+        response.set_cookie(
+            COOKIE, session_id, path=PAGE_PATH, httponly=True, samesite="lax", secure=is_secure(scope)
+        )
+        return response
+
     async def sign_out(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = RedirectResponse("sign-in", 303)
+        response: Response = RedirectResponse("sign-in", 303)
+        try:
+            await self.accounts.page_sessions.end(find_cookie(Headers(scope=scope)))
+        except StorageError:
+            response = build_form("You cannot be signed out now: the database does not answer.", 503)
         response.delete_cookie(COOKIE, path=PAGE_PATH, httponly=True, samesite="lax", secure=is_secure(scope))
         await response(scope, receive, send)
 

@@ -27,10 +27,10 @@ from storage.contract.streams import (
     StreamListing,
     StreamSummary,
 )
-from storage.contract.tokens import TokenStore
+from storage.contract.tokens import PageSessionStore, TokenStore
 
 
-class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, Protocol):
+class Journal(Ledger, Deletion, Similarity, Cache, TokenStore, PageSessionStore, Protocol):
     """Every method may raise StorageError.
 
     A stream has an owner, who is not part of its chain. Methods with an `owner` tell of that owner's streams only, as

@@ -1,4 +1,7 @@
-"""Tokens of those who may use a server over HTTP: what each may do, and until when. Stored are hashes alone."""
+"""Tokens of those who may use a server over HTTP: what each may do, and until when; and who signed in on its pages.
+
+Stored are hashes alone.
+"""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,6 +17,33 @@ class StoredToken:
     created_at: str
     expires_at: str = ""
     revoked_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSession:
+    """Somebody signed in. `digest`: SHA-256 of its id; `token`: that of the token, "" for one of an issuer."""
+
+    digest: str
+    token: str
+    owner: str
+    scopes: tuple[str, ...]
+    created_at: str
+    expires_at: str
+
+
+MAX_PAGE_SESSIONS = 100
+"""Of an owner at a time."""
+
+
+class PageSessionStore(Protocol):
+    """Every method may raise StorageError."""
+
+    async def add_page_session(self, session: PageSession) -> None:
+        """Drops those that have ended by then, and the oldest of an owner who has too many."""
+
+    async def find_page_session(self, digest: str) -> PageSession | None: ...
+
+    async def end_page_session(self, digest: str) -> None: ...
 
 
 class TokenStore(Protocol):
@@ -34,3 +64,8 @@ class TokenStore(Protocol):
 def parse_token(digest: str, owner: str, scopes: str, *times: str) -> StoredToken:
     """A row of a database, which has the scopes as one text."""
     return StoredToken(digest, owner, tuple(scopes.split()), *times)
+
+
+def parse_page_session(digest: str, token: str, owner: str, scopes: str, *times: str) -> PageSession:
+    """Likewise."""
+    return PageSession(digest, token, owner, tuple(scopes.split()), *times)

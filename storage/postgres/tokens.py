@@ -1,6 +1,12 @@
-"""Tokens in PostgreSQL."""
+"""Tokens, and who signed in with them, in PostgreSQL."""
 
-from storage.contract.tokens import StoredToken, parse_token
+from storage.contract.tokens import (
+    MAX_PAGE_SESSIONS,
+    PageSession,
+    StoredToken,
+    parse_page_session,
+    parse_token,
+)
 from storage.postgres.connections.pool import Database
 
 CREATE_TOKENS = """
@@ -12,6 +18,14 @@ create table token (
     expires_at text not null,
     revoked_at text not null
 );
+create table page_session (
+    digest text collate "C" primary key,
+    token text not null,
+    owner text collate "C" not null,
+    scopes text not null,
+    created_at text collate "C" not null,
+    expires_at text collate "C" not null
+);
 """
 
 _COLUMNS = "digest, owner, scopes, created_at, expires_at, revoked_at"
@@ -21,6 +35,14 @@ INSERT_TOKEN = (
 )
 
 SELECT_TOKENS = f"select {_COLUMNS} from token"
+
+_SESSION_COLUMNS = "digest, token, owner, scopes, created_at, expires_at"
+
+DROP_SESSIONS = f"""
+delete from page_session where expires_at <= $1 or digest in (
+    select digest from page_session where owner = $2 order by created_at desc offset {MAX_PAGE_SESSIONS - 1}
+)
+"""
 
 
 class PostgresTokens:
@@ -41,3 +63,18 @@ class PostgresTokens:
     async def revoke_token(self, digest: str, at: str) -> None:
         sql = "update token set revoked_at = $1 where digest = $2 and revoked_at = ''"
         await self._db.write(sql, at, digest)
+
+    async def add_page_session(self, session: PageSession) -> None:
+        await self._db.write(DROP_SESSIONS, session.created_at, session.owner)
+        times = (session.created_at, session.expires_at)
+        sql = f"insert into page_session ({_SESSION_COLUMNS}) values ($1, $2, $3, $4, $5, $6)"
+        scopes = " ".join(session.scopes)
+        await self._db.write(sql, session.digest, session.token, session.owner, scopes, *times)
+
+    async def find_page_session(self, digest: str) -> PageSession | None:
+        sql = f"select {_SESSION_COLUMNS} from page_session where digest = $1"
+        rows = await self._db.fetch(sql, digest)
+        return parse_page_session(*rows[0]) if rows else None
+
+    async def end_page_session(self, digest: str) -> None:
+        await self._db.write("delete from page_session where digest = $1", digest)

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from storage.contract.tokens import StoredToken, TokenStore
+from storage.contract.tokens import (
+    MAX_PAGE_SESSIONS,
+    PageSession,
+    PageSessionStore,
+    StoredToken,
+    TokenStore,
+)
 
 ALICE = StoredToken("a" * 64, "alice", ("debate",), "2026-03-01T00:00:00.000Z")
 BOB = StoredToken(
@@ -41,3 +47,35 @@ class TokenContract:
         assert found is not None
         assert found.revoked_at == NOW
         assert await tokens.find_token(BOB.digest) == BOB
+
+
+SESSION = PageSession("1" * 64, ALICE.digest, "alice", ("read", "debate"), NOW, LATER)
+
+
+@pytest.mark.requirement("N14")
+@pytest.mark.asyncio
+class PageSessionContract:
+    async def test_a_page_session_is_found_by_its_hash_until_it_is_ended(
+        self, tokens: PageSessionStore
+    ) -> None:
+        await tokens.add_page_session(SESSION)
+        assert await tokens.find_page_session(SESSION.digest) == SESSION
+        assert await tokens.find_page_session("2" * 64) is None
+        await tokens.end_page_session(SESSION.digest)
+        assert await tokens.find_page_session(SESSION.digest) is None
+
+    async def test_a_new_page_session_drops_those_that_ended_and_the_oldest_of_an_owner_with_too_many(
+        self, tokens: PageSessionStore
+    ) -> None:
+        def build(number: int, owner: str = "alice") -> PageSession:
+            begun = f"2026-03-02T00:00:00.{number:03}Z"
+            return replace(SESSION, digest=f"{owner}{number}", owner=owner, created_at=begun)
+
+        await tokens.add_page_session(build(0, "bob"))
+        for number in range(MAX_PAGE_SESSIONS + 1):
+            await tokens.add_page_session(build(number))
+        kept = [await tokens.find_page_session(f"alice{number}") is not None for number in (0, 1, 100)]
+        assert kept == [False, True, True]
+        assert await tokens.find_page_session("bob0")
+        await tokens.add_page_session(replace(SESSION, digest="3" * 64, created_at=LATER, owner="eve"))
+        assert await tokens.find_page_session("bob0") is None

@@ -1,6 +1,7 @@
 """The page over HTTP: signed in with a token, by owner, and of use to no other site."""
 
 import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import anyio
 import httpx2
 import pytest
 
+from server.access.page_sessions import MAX_SECONDS
 from server.access.tokens import make_token
 from tests.support.client_calls import call
 from tests.support.http_servers import Running, serve_http
@@ -90,6 +92,7 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(running: Ru
     assert "Secure" not in plain
     assert "Secure" in secure.headers["set-cookie"].split("; ")
     assert token not in secure.headers["location"]
+    assert token not in plain
 
 
 @pytest.mark.parametrize("token", ["", "x", "cpt_x", "ü", "a" * 19_000])
@@ -107,6 +110,42 @@ async def test_a_token_that_is_not_good_brings_the_form_again(running: Running, 
 async def test_a_form_that_is_too_large_is_refused(running: Running) -> None:
     async with open_browser(running) as browser:
         assert (await sign_in(running, browser, "a" * 30_000)).status_code == 413
+
+
+async def test_a_revoked_token_signs_nobody_in_any_more(running: Running) -> None:
+    token = await add_token(running, "alice")
+    async with open_browser(running) as browser:
+        await sign_in(running, browser, token)
+        assert (await browser.get("list")).status_code == 200
+        [stored] = await running.manager.store.journal.read_tokens()
+        await running.manager.store.journal.revoke_token(stored.digest, "2026-01-01")
+        assert (await browser.get("")).status_code == 303
+        assert (await browser.get("list", headers={"accept": "*/*"})).status_code == 401
+
+
+async def test_who_has_signed_out_or_whose_token_has_ended_is_not_let_in_by_the_cookie(
+    running: Running,
+) -> None:
+    token, moment = await add_token(running, "alice"), [time.time()]
+    running.server.service.accounts.page_sessions.clock = lambda: moment[0]
+    async with open_browser(running) as browser:
+        cookies = [
+            (await sign_in(running, browser, token)).headers["set-cookie"].partition(";")[0] for _ in range(2)
+        ]
+        browser.cookies.clear()
+
+        async def look(number: int) -> int:
+            return (
+                await browser.get("list", headers={"cookie": cookies[number], "accept": "*/*"})
+            ).status_code
+
+        before = [await look(0), await look(1)]
+        await browser.post("sign-out", headers={"origin": running.root, "cookie": cookies[0]})
+        after = [await look(0), await look(1)]
+        moment[0] += MAX_SECONDS
+        late = await look(1)
+
+    assert (before, after, late) == ([200, 200], [401, 200], 401)
 
 
 async def press(browser: httpx2.AsyncClient, debate_id: str, **headers: str) -> httpx2.Response:
@@ -130,8 +169,15 @@ async def test_buttons_take_the_scope_to_debate_and_a_page_of_this_host(running:
 
 async def test_the_cookie_is_no_way_to_the_protocol(running: Running) -> None:
     token = await add_token(running, "alice")
-    async with httpx2.AsyncClient(cookies={"counterpoint": token}) as web:
+    async with open_browser(running) as browser:
+        entered = await sign_in(running, browser, token)
+    session_id = entered.headers["set-cookie"].partition(";")[0].removeprefix("counterpoint=")
+    async with httpx2.AsyncClient(cookies={"counterpoint": session_id}) as web:
         assert (await web.post(running.address, json={})).status_code == 401
+        for used, place in ((session_id, "authorization"), (token, "cookie")):
+            value = f"Bearer {used}" if place == "authorization" else f"counterpoint={used}"
+            path = running.address if place == "authorization" else f"{running.root}/view/list"
+            assert (await web.post(path, json={}, headers={place: value})).status_code == 401
         assert (
             await web.get(f"{running.root}/view/?token={token}", headers={"cookie": ""})
         ).status_code == 401

@@ -58,7 +58,10 @@ class Streams:
             session.headers |= self.headers
             return (await session.hello()).open_stream()
         if kind == "page":
-            headers = {"cookie": f"counterpoint={self.token}"}
+            form, own = {"token": self.token}, {"origin": self.running.root}
+            entered = await self.web.post(f"{self.running.root}/view/sign-in", data=form, headers=own)
+            headers = {"cookie": entered.headers["set-cookie"].partition(";")[0]}
+            self.web.cookies.clear()  # each of several owners sends their own
             return self.web.stream("GET", f"{self.running.root}/view/events", headers=headers)
         headers, body = build_request("subscriptions/listen", **LISTENING)
         return self.web.stream("POST", self.running.address, json=body, headers=headers | self.headers)

@@ -1,7 +1,7 @@
 import pytest_asyncio
 
 from storage.contract.journal import Journal
-from tests.contract.tokens import TokenContract
+from tests.contract.tokens import PageSessionContract, TokenContract
 
 
 @pytest_asyncio.fixture
@@ -9,5 +9,5 @@ async def tokens(journal: Journal) -> Journal:
     return journal
 
 
-class TestEveryDatabase(TokenContract):
+class TestEveryDatabase(TokenContract, PageSessionContract):
     pass
