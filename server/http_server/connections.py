@@ -88,7 +88,8 @@ class BoundedProtocol(H11Protocol):
             crowd = everybody
         logger.warning("There are too many connections: those that are idle for longest are closed")
         idle = [one for one in crowd if one is not self and not one.is_answering()]
-        left = min(idle, key=lambda one: one.used_at, default=self)
+        # Those that asked for nothing yet go first: a client that asks often keeps its connection.
+        left = min(idle, key=lambda one: (one.cycle is not None, one.used_at), default=self)
         self.connections.discard(left)
         left.transport.abort()
 
