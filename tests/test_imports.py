@@ -58,7 +58,10 @@ ROOMS = {
         "anyio mcp pydantic",
     ),
     "http_server": (
-        "access background_tasks compose debate engine mcp models redaction settings startup storage telemetry tools web",
+        (
+            "access background_tasks compose debate engine mcp models redaction settings startup storage telemetry "
+            "tools web"
+        ),
         "anyio mcp sse_starlette starlette uvicorn",
     ),
     "cli": (
