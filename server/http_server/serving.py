@@ -36,6 +36,9 @@ IDLE_SECONDS = 75  # until a connection on which nothing is asked is closed: lon
 ANSWER_SECONDS = 2  # for the last answers, once no more are begun
 CLOSE_SECONDS = 3.0  # from the end of draining to the end of the process, whatever holds it up
 MAX_PORT = 65_535
+MAX_QUEUED = (
+    1024  # connections that wait to be accepted: a client whose connection is dropped waits for seconds
+)
 
 
 def parse_place(text: str) -> Place:
@@ -61,7 +64,7 @@ def open_listener(place: Place) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(1024)
+        listener.listen(MAX_QUEUED)
     except OSError as error:
         listener.close()
         raise InvalidRequestError(f"{place.netloc} cannot be listened on: {error.strerror}.") from None
@@ -103,6 +106,8 @@ class HttpServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(MAX_QUEUED)  # uvicorn has made it as short as what is accepted at once
         sys.stdout.write(self.announcement)
         sys.stdout.flush()
 
