@@ -41,7 +41,7 @@ def write_pdf(path: Path, pages: list[str]) -> Path:
 
 def test_a_pdf_is_read_with_the_numbers_of_its_pages(tmp_path: Path) -> None:
     pages = [f"This is what page {number} says of costs." for number in range(1, 31)]
-    text = read_document(write_pdf(tmp_path / "report.PDF", pages))
+    text, _ = read_document(write_pdf(tmp_path / "report.PDF", pages))
     assert text.startswith("[page 1]\nThis is what page 1 says of costs.\n")
     span = find_span("what page 21 says of costs", text)
     assert span
@@ -64,13 +64,20 @@ def test_a_web_page_is_read_without_its_markup(tmp_path: Path) -> None:
         "<p>They <b>rose</b>\n by 12&nbsp;%.</p><script>alert(1)</script><ul><li>One<li>Two</ul></body></html>",
         encoding="utf-8",
     )
-    assert read_document(page) == "## Costs & more\nThey rose by 12 %.\nOne\nTwo"
+    assert read_document(page).text == "## Costs & more\nThey rose by 12 %.\nOne\nTwo"
 
 
 def test_other_files_are_text_as_it_is_or_refused(tmp_path: Path) -> None:
     plain = tmp_path / "plan.md"
     plain.write_text("\ufeff# Plan\n<b>für alle</b>\n", encoding="utf-8")
-    assert read_document(plain) == "# Plan\n<b>für alle</b>\n"
+    assert read_document(plain).text == "# Plan\n<b>für alle</b>\n"
     plain.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidRequestError, match="is no text in UTF-8, and no PDF"):
         read_document(plain)
+
+
+def test_a_page_that_shows_nothing_by_itself_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "app.html"
+    page.write_text("<div id=root></div><noscript>Turn on scripts.</noscript>", encoding="utf-8")
+    with pytest.raises(InvalidRequestError, match="shows no text without its scripts"):
+        read_document(page)

@@ -17,6 +17,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.setup.limits import BREAKPOINT_FORMS
 from server.debate.facts.setup.options import ChallengeMode, ClaimMode, EffortLevel, HandoffMode, OnWindow
 from server.debate.facts.setup.phases import Order
+from server.debate.facts.text import format_count
 from server.models.fakes.chaos import Chaos
 from server.research.documents import read_document
 
@@ -52,9 +53,16 @@ class DocumentFile(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
         try:
-            return {"title": path.name, "text": read_document(path)}
+            document = read_document(path)
         except (OSError, InvalidRequestError) as error:
             self.fail(str(error), param, ctx)
+        if document.unseen:
+            passages = format_count(document.unseen, "passage")
+            verb = "was" if document.unseen == 1 else "were"
+            click.echo(
+                f"{path.name}: {passages} that a reader of the page would not see {verb} left out.", err=True
+            )
+        return {"title": path.name, "text": document.text}
 
 
 TEXT_FILE = TextFile(exists=True, dir_okay=False)
