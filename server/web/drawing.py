@@ -22,7 +22,7 @@ from server.debate.analysis.claims import (
 from server.debate.arguments.graph import Graph
 from server.debate.arguments.points import Point
 from server.debate.documents.evidence import weigh_evidence
-from server.debate.documents.marks import check_quotes
+from server.debate.documents.marks import CHECKED, CHECKED_WITH_GAPS, CheckedQuote, check_quotes
 from server.debate.facts.answers import MESSAGE_SLOT, Answer
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.events import Concluded, Recorded, Spoke
@@ -96,7 +96,7 @@ def build_points(debate: Debate, graph: Graph, places: dict[tuple[str, int, int]
     for point in graph.points.values():
         seq, field = places[point.turn.seat, point.turn.round, point.turn.slot_index]
         evidence = weighed.get(point.id)
-        found = [quote.span is not None for quote in evidence.quotes] if evidence else []
+        marks = Counter(find_mark(quote) for quote in evidence.quotes) if evidence else Counter[str]()
         rows.append(
             {
                 "id": id_of(point.id),
@@ -109,10 +109,15 @@ def build_points(debate: Debate, graph: Graph, places: dict[tuple[str, int, int]
                 "kind": point.kind,
                 "standing": graph.standing[point.id],
                 "cited": cited[point.id],
-                "quotes": [found.count(True), found.count(False)],
+                "quotes": [marks[CHECKED], marks[CHECKED_WITH_GAPS], marks[""]],
             }
         )
     return rows
+
+
+def find_mark(quote: CheckedQuote) -> str:
+    """The mark of a quote that was found; "" of another."""
+    return quote.mark if quote.span else ""
 
 
 def build_extent(point: Point) -> Row:
@@ -151,7 +156,7 @@ def build_claim_rows(debate: Debate, graph: Graph) -> Row:
 def build_marks(debate: Debate, entries: Iterable[Recorded]) -> dict[str, dict[str, list[list[Any]]]]:
     """Names in place of labels, and checked quotes, by the number of the entry and the field with the text.
 
-    [start, end, "name", name], [start, end, "quote", number of the document, whether it holds the quote].
+    [start, end, "name", name], [start, end, "quote", number of the document, its mark if it was found, else ""].
     """
     marks: dict[str, dict[str, list[list[Any]]]] = {}
     for entry in entries:
@@ -184,7 +189,7 @@ def mark_text(debate: Debate, entry: Recorded, text: str) -> list[list[Any]]:
         seen = event.seen if isinstance(event, Answer) else 0
     if seen:
         found += [
-            [one.quote.start, one.quote.end, "quote", one.quote.document, one.span is not None]
+            [one.quote.start, one.quote.end, "quote", one.quote.document, find_mark(one).strip("[]")]
             for one in check_quotes(debate, text, seen)
         ]
     return sorted(found)

@@ -1,6 +1,7 @@
 """Types of arguments: what clients may send for them, and how it is read; some send JSON as text, or one for a list."""
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -16,8 +17,31 @@ def take_one(given: Any) -> Any:
     return [given] if given and isinstance(given, str | dict) else given
 
 
+LONGEST_ADDRESS = 4096
+
+_ADDRESS = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+"  # of a page
+    r"|(?:~|\.{1,2}|[a-z]:)?[\\/](?:\S*|(?!.*[.,;?!] ).*\.[a-z][a-z0-9]{0,4})"  # of a file
+    r"|\S+\.[a-z][a-z0-9]{0,4}",
+    re.IGNORECASE,
+)
+
 Name = Annotated[str, Field(max_length=40)]
 Cleaned = Annotated[str, AfterValidator(clean)]
+
+
+def check_is_text(text: str) -> str:
+    """Refuse the address of a document in the place of its text. Raises ValueError."""
+    line = text.strip(" \t\n<>'\"`")
+    if len(line) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(line):
+        raise ValueError(
+            f"{line[:80]!r} is only where a document lies, and nothing is opened: pass what it says as `text`, and the "
+            "address as `url`. In the terminal, --document FILE reads it"
+        )
+    return text
+
+
+DocumentText = Annotated[Cleaned, AfterValidator(check_is_text)]
 Topic = Annotated[Cleaned, AfterValidator(normalize_topic), Field(max_length=60)]
 Text = Annotated[Cleaned, Field(max_length=MAX_PROMPT_LENGTH)]
 Stance = Annotated[Cleaned, Field(max_length=500)]

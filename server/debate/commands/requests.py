@@ -11,6 +11,7 @@ from server.debate.commands.input_types import (
     BREAKPOINTS_HELP,
     Breakpoints,
     Cleaned,
+    DocumentText,
     FractionText,
     MirrorChoice,
     ModelChanges,
@@ -111,7 +112,7 @@ class DebaterInput(Input):
 
 class DocumentInput(Input):
     title: Annotated[Cleaned, Field(max_length=300)]
-    text: Annotated[Cleaned, Field(max_length=MAX_DOCUMENT_LENGTH)]
+    text: Annotated[DocumentText, Field(max_length=MAX_DOCUMENT_LENGTH)]
     url: Annotated[Cleaned, Field(max_length=2000)] = ""
     published: Annotated[PublicationDate, Field(description="2026-05-31")] = ""
     reliability: Reliability = "unknown"

@@ -85,9 +85,12 @@ def weigh_point(debate: Debate, point: Point, quotes: tuple[CheckedQuote, ...]) 
 
 
 def find_level(quotes: Sequence[CheckedQuote], factors: Iterable[Factor]) -> Level:
-    """LOW without a quote, or with one that was not found; HIGH where it is also good, and judged relevant."""
-    if not quotes or not all(quote.span for quote in quotes):
+    """LOW without a quote, or with one that was not found; HIGH where all are whole, good, and judged relevant."""
+    spans = [quote.span for quote in quotes]
+    if not spans or None in spans:
         return "LOW"
+    if any(span and span.omits_words for span in spans):
+        return "MEDIUM"
     by_name = {factor.name: factor for factor in factors}
     is_good = by_name["reliability"].value == "high" or by_name["corroboration"].value == "yes"
     return "HIGH" if is_good and by_name["relevance"].basis == "judged" else "MEDIUM"

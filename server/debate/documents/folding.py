@@ -58,7 +58,7 @@ class FoldedText:
     text: str
     starts: tuple[int, ...]
     places: tuple[int, ...]
-    known: dict[str, tuple[int, int] | None] = field(default_factory=dict, compare=False, repr=False)
+    known: dict[str, tuple[int, int, bool] | None] = field(default_factory=dict, compare=False, repr=False)
     """Where quotes stand that were looked up, by what was asked. It is gone with the text."""
 
     def find_place(self, position: int) -> int:

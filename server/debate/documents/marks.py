@@ -1,4 +1,6 @@
-"""The marks of the server behind quotes: [checked], [not found in doc 1]. Nobody else can write them.
+"""The marks of the server behind quotes: [checked], [checked, words left out], [not found in doc 1].
+
+Nobody else can write them.
 
 They follow from the facts, and are set whenever a text is shown: the record keeps what was said.
 """
@@ -12,13 +14,13 @@ from server.debate.arguments.sources import Source, find_source
 from server.debate.documents.quotes import Quote, Span, find_quote, find_quotes
 from server.debate.state.debate import Debate
 
-CHECKED = "[checked]"
+CHECKED, CHECKED_WITH_GAPS = "[checked]", "[checked, words left out]"
 
 _BRACKETS = re.compile(r"[\[［【〔⟦❲⁅]([^\[\]［］【】〔〕⟦⟧]{0,80})[\]］】〕⟧❳⁆]")
 _MARK_WORDS = re.compile("checked|notfound|foundindoc")
 _LOOKALIKES = str.maketrans("сһеԁкпотοεκτυνςոօսհфᴄʜᴇᴅᴋᴏɴᴜᴛ", "chedknotoektuncnouhfchedkonut")
 _PREFILTER = re.compile(r"[\[［【〔⟦❲⁅]")
-_SHOWN = re.compile(r"\s?\[(?:checked|not found in doc \d{1,4})\]")
+_SHOWN = re.compile(r"\s?\[(?:checked(?:, words left out)?|not found in doc \d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,9 @@ class CheckedQuote:
 
     @property
     def mark(self) -> str:
-        return CHECKED if self.span else f"[not found in doc {self.quote.document}]"
+        if self.span is None:
+            return f"[not found in doc {self.quote.document}]"
+        return CHECKED_WITH_GAPS if self.span.omits_words else CHECKED
 
 
 def check_quotes(debate: Debate, text: str, seen: int) -> list[CheckedQuote]:

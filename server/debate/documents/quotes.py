@@ -1,13 +1,17 @@
-"""Quotes of documents in a text: “…” (doc 1). Whether the document holds them, and where.
+"""Quotes of documents in a text: “…” (doc 1), or code (doc 1). Whether the document holds them, and where.
 
 A quote is found only if all of it stands there, from word to word, apart from typography (`folding`). It may leave
-words out where it says so with an ellipsis: each part of it then has to follow soon on the one before.
+words out where it says so with an ellipsis: each part of it then has to follow soon on the one before. What was left
+out may turn the sense, in any language: which words do is not judged, but that there are any is said.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from server.debate.documents.folding import (
     FoldedText,
@@ -60,9 +64,12 @@ _OPENERS = {
 """What a quotation that ends with this mark begins with, in the languages that use it."""
 
 _BEFORE_REFERENCE = re.compile(r"[\s.,;:!?*_]{0,4}$")
+_BETWEEN = re.compile(r"[\s.,;:!?*_]{0,4}")
 _BEFORE_QUOTE = frozenset(" \t\n([{（—–-:/*_")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*\.\.\.\s*\]|\(\s*\.\.\.\s*\)|\.\.\.)\s*")
+_INLINE_CODE = re.compile(r"(?<!`)(`+)([^`\n]+)\1$")
+_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 )
@@ -85,14 +92,29 @@ class Span:
 
     start: int
     end: int
+    omits_words: bool = False  # at an ellipsis of the quote
+
+
+class _Fence(NamedTuple):
+    """A block of code between lines of ``` or ~~~."""
+
+    start: int
+    code: int  # where it begins
+    code_end: int
+    end: int
 
 
 @lru_cache(maxsize=1024)
 def find_quotes(text: str) -> tuple[Quote, ...]:
     """The quotations of a text that a reference to a document follows; short ones are left out."""
     found, last = list[Quote](), 0
+    fences = list(_list_fences(text))
     for reference in REFERENCE.finditer(text):
-        quote = _find_quote(text, last, reference)
+        quote = (
+            _find_fenced(text, fences, reference)
+            or _find_quote(text, last, reference)
+            or _find_inside(text, last, fences, reference)
+        )
         last = reference.end()
         if quote and (is_long_enough(quote.text) or is_long_enough(quote.wider)):
             found.append(quote)
@@ -109,6 +131,8 @@ def _find_quote(text: str, begin: int, reference: re.Match[str]) -> Quote | None
     """The quotation that ends just before a reference. `begin`: the end of the reference before it."""
     before = text[begin : reference.start()]
     before = before[: len(before) - len(_match_end(before))]
+    if code := _INLINE_CODE.search(before):
+        return Quote(code[2].strip(), int(reference["number"]), begin + code.start(), reference.end())
     closer = next((mark for mark in _OPENERS if before.endswith(mark)), "")
     inside = before[: len(before) - len(closer)]
     openers = _list_openers(inside, closer) if closer else []
@@ -124,6 +148,42 @@ def _find_quote(text: str, begin: int, reference: re.Match[str]) -> Quote | None
         end=reference.end(),
         wider=inside[openers[0] + size :].strip() if openers[0] < first else "",
     )
+
+
+def _list_fences(text: str) -> Iterator[_Fence]:
+    """The blocks of code, in order; one that is never closed goes on to the end."""
+    opened = None
+    for line in _FENCE.finditer(text):
+        if opened is None:
+            opened = None if "`" in line[2] else line  # else it is code within the line
+        elif line[1].startswith(opened[1]):
+            yield _Fence(opened.start(), opened.end(), line.start(), line.end(1))
+            opened = None
+    if opened:
+        yield _Fence(opened.start(), opened.end(), len(text), len(text))
+
+
+def _find_fenced(text: str, fences: list[_Fence], reference: re.Match[str]) -> Quote | None:
+    """The block of code that ends just before a reference."""
+    before = bisect_right(fences, reference.start(), key=lambda fence: fence.end)
+    if not before:
+        return None
+    fence = fences[before - 1]
+    if not _BETWEEN.fullmatch(text, fence.end, reference.start()):
+        return None
+    code = text[fence.code : fence.code_end].strip()
+    return Quote(code, int(reference["number"]), fence.start, reference.end())
+
+
+def _find_inside(text: str, begin: int, fences: list[_Fence], reference: re.Match[str]) -> Quote | None:
+    """The code before a reference that is the last thing in its block. `begin`: the end of the reference before it."""
+    place = bisect_right(fences, reference.start(), key=lambda fence: fence.end)
+    fence = fences[place] if place < len(fences) else None
+    if fence is None or fence.code > reference.start() or text[reference.end() : fence.code_end].strip():
+        return None
+    start = max(fence.code, begin)
+    code = text[start : reference.start()].strip()
+    return Quote(code, int(reference["number"]), start, reference.end())
 
 
 def _match_end(text: str) -> str:
@@ -178,7 +238,7 @@ def find_span(quoted: str, document: str) -> Span | None:
         if len(known) >= MOST_KNOWN:
             known.clear()
         found = _look_up(quoted, document)
-        known[quoted] = (found.start, found.end) if found else None
+        known[quoted] = (found.start, found.end, found.omits_words) if found else None
     place = known[quoted]
     return Span(*place) if place else None
 
@@ -187,8 +247,12 @@ def _look_up(quoted: str, document: str) -> Span | None:
     folded, version = fold(quoted), fold_document(document)
     # A full stop or comma before the closing mark may be that of the sentence around it.
     for candidate in dict.fromkeys((folded, folded[:-1].rstrip() if folded[-1:] in (".", ",") else folded)):
-        if found := _find_whole(candidate, version.text) or _find_parts(candidate, version.text):
+        if found := _find_whole(candidate, version.text):
             return _build_span(version, *found)
+        if parts := _find_parts(candidate, version.text):
+            return _build_span(
+                version, parts[0][0], parts[-1][1], omits_words=_omits_words(parts, version.text)
+            )
         if span := _find_divided(candidate, document):
             return span
     return None
@@ -207,8 +271,8 @@ def _find_divided(folded: str, document: str) -> Span | None:
     return None
 
 
-def _build_span(version: FoldedText, start: int, end: int) -> Span:
-    return Span(version.find_place(start), version.find_place(end))
+def _build_span(version: FoldedText, start: int, end: int, *, omits_words: bool = False) -> Span:
+    return Span(version.find_place(start), version.find_place(end), omits_words)
 
 
 def _find_whole(quoted: str, document: str) -> tuple[int, int] | None:
@@ -216,21 +280,27 @@ def _find_whole(quoted: str, document: str) -> tuple[int, int] | None:
     return None if start is None else (start, start + len(quoted))
 
 
-def _find_parts(quoted: str, document: str) -> tuple[int, int] | None:
-    """Where a quote with ellipses stands: every part has enough words, and follows the one before."""
+def _find_parts(quoted: str, document: str) -> list[tuple[int, int]]:
+    """Where the parts of a quote with ellipses stand: each has enough words, and follows the one before."""
     parts = [part for part in _ELLIPSIS.split(quoted) if part]
     if parts == [quoted] or not parts or not all(map(is_long_enough, parts)):
-        return None
+        return []
     for start in _list_places(parts[0], document):
-        end = start + len(parts[0])
+        places = [(start, start + len(parts[0]))]
         for part in parts[1:]:
+            end = places[-1][1]
             following = next(_list_places(part, document, end, end + LONGEST_GAP + len(part)), None)
             if following is None:
                 break
-            end = following + len(part)
+            places.append((following, following + len(part)))
         else:
-            return start, end
-    return None
+            return places
+    return []
+
+
+def _omits_words(parts: list[tuple[int, int]], document: str) -> bool:
+    gaps = (document[end:start] for (_, end), (start, _) in pairwise(parts))
+    return any(character.isalnum() for gap in gaps for character in gap)
 
 
 def _list_places(quoted: str, document: str, begin: int = 0, end: int | None = None) -> Iterator[int]:

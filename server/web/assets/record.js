@@ -108,13 +108,14 @@ function Point({ debate, point }) {
 
 /** What is known of a point, in words. */
 function PointTags({ debate, point, short = false }) {
-  const [found, lost] = point.quotes;
+  const [whole, parts, lost] = point.quotes;
   const attacks = (debate.cites.get(point.id) || []).filter((link) => link.answer);
   return html`<span class="tags">
     ${point.cited > 0 && html`<span class="tag judge">in ${count(point.cited, "reading")}</span>`}
     ${attacks.some((link) => link.answer === "never") && html`<span class="tag bad">never answered</span>`}
     ${attacks.some((link) => link.answer === "late") && html`<span class="tag">too late to answer</span>`}
-    ${found > 0 && html`<span class="tag good">quote checked</span>`}
+    ${whole > 0 && html`<span class="tag good">quote checked</span>`}
+    ${parts > 0 && html`<span class="tag">quote checked, words left out</span>`}
     ${lost > 0 && html`<span class="tag bad">quote not found</span>`}
     ${!short && point.standing === "falls" && html`<span class="tag">falls</span>`}
     ${!short && point.kind && point.kind !== "fact" && html`<span class="tag">${point.kind}</span>`}

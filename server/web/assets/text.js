@@ -87,7 +87,7 @@ function drawMarks(debate, text, marks, start, end) {
 
 const QuoteTag = ({ found, document }) =>
   found
-    ? html`<span class="tag good" title=${`Document ${document} holds these words`}>quote checked</span>`
+    ? html`<span class=${found === "checked" ? "tag good" : "tag"} title=${`Document ${document} holds these words`}>quote ${found}</span>`
     : html`<span class="tag bad" title=${`Document ${document} does not hold these words`}>not found in doc ${document}</span>`;
 
 /** The words of a point without marks and links. */

@@ -256,6 +256,41 @@ def test_a_malformed_request_is_refused(fields: dict[str, Any]) -> None:
         DebateRequest.model_validate({"question": "?", **fields})
 
 
+@pytest.mark.requirement("D15")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/a.pdf?b=c",
+        " <www.example.org>\n",
+        "/home/me/My Documents/the report.pdf",
+        "~/plan",
+        r"C:\Users\me\report 2.docx",
+        r"\\server\share",
+        "src/app.py",
+    ],
+)
+def test_an_address_is_no_text_of_a_document(address: str) -> None:
+    for documents in ([{"title": "t", "text": address}], address):
+        with pytest.raises(ValidationError, match=r"only where a document lies.*pass what it says as `text`"):
+            DebateRequest.model_validate({"question": "?", "documents": documents})
+
+
+@pytest.mark.requirement("D15")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "See https://example.org/a.pdf",
+        "https://example.org/a.pdf\nIt says that costs rose.",
+        "/etc/hosts is read first, then /etc/resolv.conf",
+        "3.11.7",
+        "The end.",
+    ],
+)
+def test_a_text_with_an_address_in_it_is_a_text(text: str) -> None:
+    request = DebateRequest.model_validate({"question": "?", "documents": [{"title": "t", "text": text}]})
+    assert request.documents[0].text == text
+
+
 @pytest.mark.parametrize("schema", [{"type": "object"}, '{"type": "object"}'])
 def test_an_output_schema_is_an_object_or_one_as_json_text(schema: object) -> None:
     request = DebateRequest.model_validate({"question": "?", "options": {"output_schema": schema}})

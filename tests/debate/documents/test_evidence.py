@@ -220,6 +220,20 @@ def test_relevance_is_what_a_judge_names_in_every_reading(readings: tuple[int, .
     assert [one.level for one in others] == ["MEDIUM"] * 3
 
 
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [("In Lyon costs rose, as all say", "HIGH"), ("In Lyon costs rose … no more than 12 percent", "MEDIUM")],
+)
+def test_a_quote_that_leaves_words_out_is_no_evidence_of_high_quality(words: str, level: str) -> None:
+    opened = open_with(ONE | {"text": "In Lyon costs rose, as all say, by no more than 12 percent."})
+
+    def judge(call: Call) -> str:
+        return render_finding(cited=[f"{opened.labels[call.reading - 1]} 1.1"])
+
+    at = simulate(opened, task_script({"argument": f"“{words}” (doc 1)", "judgment": judge})).play()
+    assert weigh_evidence(at.debate)[0].level == level
+
+
 def test_what_a_model_too_small_to_judge_names_makes_no_point_relevant() -> None:
     def weigh_judged(*, informative: bool) -> str:
         opened = open_with(ONE, TWO)

@@ -100,6 +100,70 @@ def test_a_quote_may_leave_words_out_where_it_says_so() -> None:
     assert find_in_report(backwards) == [None]
 
 
+@pytest.mark.parametrize(
+    ("document", "quoted", "omits_words"),
+    [
+        (
+            "We think that Kafka is not the right tool for you",
+            "We think that Kafka is … the right tool for you",
+            True,
+        ),
+        (
+            "Wir halten Kafka hier für kein gutes Werkzeug im Team",
+            "Wir halten Kafka hier … gutes Werkzeug im Team",
+            True,
+        ),
+        ("我们认为这个方案不适合小型团队使用", "我们认为这个方案…适合小型团队使用", True),
+        (
+            "They pay for it now. Never again. They go on with it",
+            "They pay for it now. … They go on with it",
+            True,
+        ),
+        ("They pay for it and go on with it", "... They pay for it … and go on with it …", False),
+        ("They pay for it now (and go on with it)", "They pay for it now [...] and go on with it", False),
+        ("They pay for it … and go on with it", "They pay for it … and go on with it", False),
+    ],
+)
+def test_a_quote_tells_where_its_ellipsis_leaves_words_out(
+    document: str, quoted: str, omits_words: bool
+) -> None:
+    for _ in range(2):  # the second time from what is known
+        span = find_span(quoted, document)
+        assert span
+        assert span.omits_words == omits_words
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("`The pilot ran for eleven weeks` (doc 1)", True),
+        ("``The pilot ran for twelve weeks`` (doc 1)", False),
+        ("It's `so`, and not\n```toml\nThe pilot ran\nfor eleven weeks.\n```\n (doc 1)", True),
+        ("```\nNo quote.\n```\nBut:\n~~~\nThe pilot ran for eleven `weeks`.\n~~~ (doc 1)", False),
+        ("```\nThe pilot ran for twelve weeks\n``` (doc 1), as ```x``` says", False),
+        ("```\nThe pilot ran for eleven weeks (doc 1)\n```", True),
+        ("```\nThe pilot ran for eleven weeks (doc 1)", True),
+        ("```\n“The pilot ran for eleven weeks” (doc 1)\n```", True),
+    ],
+)
+def test_code_that_names_a_document_is_a_quote(text: str, found: bool) -> None:
+    assert [bool(one) for one in find_in_report(text)] == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nThe pilot ran for eleven weeks\n```\nSo the whole report says (doc 1)",
+        "```\nThe pilot ran (doc 1) for eleven weeks\n```",
+        "The pilot ran for eleven weeks (doc 1):\n```\nso it was said\n```",
+        "So the whole report says ``` (doc 1)",
+        "```",
+    ],
+)
+def test_code_near_the_name_of_a_document_is_no_quote_of_it(text: str) -> None:
+    assert find_quotes(text) == ()
+
+
 def test_parts_of_a_quote_have_to_stand_near_each_other() -> None:
     far = f"one two three four{' filler' * 400} five six seven eight"
     near = "one two three four filler filler five six seven eight"
