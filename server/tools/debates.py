@@ -276,15 +276,9 @@ class ReadDebate(ToolArguments):
     offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before")] = 0
 
     async def execute(self, call: ToolCall) -> CallToolResult:
-        chosen = catalog.find_view(self.view)
-        source = await queries.load_view_source(
-            call.manager,
-            self.debate_id,
-            chosen,
-            since_round=self.since_round,
-            since_seq=self.since_seq,
-            round=self.round,
-        )
+        part = {"since_round": self.since_round, "since_seq": self.since_seq, "round": self.round}
+        chosen = catalog.find_view(self.view, [name for name, number in part.items() if number])
+        source = await queries.load_view_source(call.manager, self.debate_id, chosen, **part)
         result = await pages.build_page(call.manager, source, chosen, self.offset)
         return results.build_content(result, *texts.format_page(result))
 

@@ -39,10 +39,15 @@ def read_json(cli: Cli, *args: str) -> Any:
 
 @pytest.mark.both_databases
 def test_a_file_is_imported_once(cli: Cli, judgments: Path) -> None:
-    assert read_json(cli, "import", str(judgments)) == {"rows": 240, "added": 240, "changed": 0}
-    assert read_json(cli, "import", str(judgments)) == {"rows": 240, "added": 0, "changed": 0}
+    assert read_json(cli, "import", str(judgments)) == {
+        "rows": 240,
+        "added": 240,
+        "changed": 0,
+        "left_out": [],
+    }
+    assert read_json(cli, "import", str(judgments)) == {"rows": 240, "added": 0, "changed": 0, "left_out": []}
     judgments.write_text(f"{HEADING}\n0,v/right,1,a,0.8,b,a\n", encoding="utf-8")
-    assert read_json(cli, "import", str(judgments)) == {"rows": 1, "added": 0, "changed": 1}
+    assert read_json(cli, "import", str(judgments)) == {"rows": 1, "added": 0, "changed": 1, "left_out": []}
     assert cli("ledger", "import", str(judgments)).stdout == "1 row read, 0 added.\n"
 
 
@@ -101,11 +106,36 @@ def test_verdicts_of_a_panel_are_evaluated_with_equal_and_with_learnt_weights(
     assert learnt["labels"] == {"decided": {"items": 40, "share": 1.0, "right": 40, "accuracy": 1.0}}
     assert learnt["baselines"] == {
         "majority": {"forced_accuracy": 0.5},
-        "best_single": {"forced_accuracy": 1.0},
+        "best_single": {"forced_accuracy": 1.0, "judges": ["v/right"]},
         "one_order": {"forced_accuracy": 0.5},
     }
     assert learnt["pooled"]["items"] == 40
     assert learnt["pooled"]["brier"] < equal["pooled"]["brier"]
+
+
+@pytest.mark.usefixtures("new_database")
+def test_an_evaluation_is_printed_with_a_calibration_plot(cli: Cli, judgments: Path, tmp_path: Path) -> None:
+    text = cli("ledger", "evaluate", str(judgments)).stdout
+    assert "40 items, 3 judges." in text
+    assert "contested   100.0%      -  (no side is ahead)" in text
+    assert "of a single judge, the mean of 3 with the same weight: 50.0%" in text
+    assert "confidence   right  (# right, | told)" in text
+    bare = tmp_path / "bare.csv"
+    bare.write_text(f"{HEADING}\n1,m,1,a,,a,\n1,m,2,a,,a,\n", encoding="utf-8")
+    assert "confidence" not in cli("ledger", "evaluate", str(bare)).stdout
+    pooled = read_json(cli, "evaluate", str(bare))["pooled"]
+    assert (pooled["items"], pooled["brier"], pooled["accuracy"]) == (0, None, None)
+
+
+def test_a_row_with_a_belief_and_no_choice_does_not_cost_the_others(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "torn.csv"
+    file.write_text(f"{HEADING}\n1,m,1,a,.9,a,\n1,m,2,,.5,a,\n", encoding="utf-8")
+    left_out = "1 row left out, with a belief and no choice that it is a belief in: line 3.\n"
+    assert cli("ledger", "import", str(file)).stdout == f"2 rows read, 1 added. {left_out}"
+    assert read_json(cli, "import", str(file))["left_out"] == [3]
+    evaluated = cli("ledger", "evaluate", str(file))
+    assert evaluated.stderr == left_out
+    assert "of the judge with the most weight, m: 100.0%" in evaluated.stdout
 
 
 @pytest.mark.usefixtures("new_database")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from server.models import ModelError
-from tests.support.client_calls import call, read_resource
+from tests.support.client_calls import call, read_resource, result_text
 from tests.support.mcp_debates import build_scripted_model, read_view, run_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("C16")]
@@ -57,3 +57,19 @@ async def test_every_field_of_a_verdict_is_there_before_there_is_one(open_modern
     assert found["panel"] == {**nobody, "proven": [], "rule": "", "consensus": ""}
     assert (found["ahead"], found["outcome"], found["cautions"]) == ("", "", [])
     assert "No verdict yet" in shown
+
+
+@pytest.mark.requirement("N17")
+async def test_a_part_of_a_debate_is_read_in_the_view_that_has_parts_or_refused(open_modern: Any) -> None:
+    async with open_modern() as client:
+        ran = await run_debate(client, question="Ship it?", format="verdict")
+        this = {"debate_id": ran["debate_id"]}
+        first = await call(client, "read_debate", **this, round=1)
+        assert first == await call(client, "read_debate", **this, view="round", round=1)
+        assert (first["view"], first["data"]["round"]) == ("round", 1)
+        assert (await call(client, "read_debate", **this, since_seq=3))["view"] == "events"
+        assert (await call(client, "read_debate", **this, since_round=1))["view"] == "transcript"
+        for asked in ({"view": "state", "round": 1}, {"round": 1, "since_seq": 3}):
+            refused = await client.call_tool("read_debate", {**this, **asked})
+            assert refused.is_error
+            assert "`round` is for view='round'" in result_text(refused)

@@ -13,7 +13,7 @@ from server.debate.analysis.confidence import describe_outcome
 from server.debate.analysis.debates import format_weight
 from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_panel
 from server.debate.analysis.judgments import Judgment
-from server.debate.analysis.labelled_csv import parse_labelled_csv
+from server.debate.analysis.labelled_csv import LabelledFile, describe_left_out, parse_labelled_csv
 from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summarize_ballots, summarize_judges
 from server.debate.commands.interventions.outcome import OUTCOME
 from server.debate.commands.interventions.request import InterventionRequest
@@ -50,17 +50,19 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
 
     Example: counterpoint ledger import judgments.csv
     """
-    judgments, rows = read_file(file)
+    judgments, rows, left_out = read_file(file)
     found = session.run_with_manager(
         settings,
         lambda manager: stored.import_judgments(manager.store.journal, judgments, settings.owner),
         makes_database=True,
     )
     if as_json:
-        click.echo(session.format_json({"rows": rows, "added": found.added, "changed": found.changed}))
+        counted = {"rows": rows, "added": found.added, "changed": found.changed, "left_out": left_out}
+        click.echo(session.format_json(counted))
         return
     more = f", {format_count(found.changed, 'judgment')} changed" if found.changed else ""
-    click.echo(f"{format_count(rows, 'row')} read, {found.added:,} added{more}.")
+    told = f"{format_count(rows, 'row')} read, {found.added:,} added{more}. {describe_left_out(left_out)}"
+    click.echo(told.rstrip())
 
 
 @ledger.command()
@@ -116,7 +118,9 @@ def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) ->
 
     Example: counterpoint ledger evaluate judgments.csv --weights equal
     """
-    judgments, _ = read_file(file)
+    judgments, _, left_out = read_file(file)
+    if left_out:
+        click.echo(describe_left_out(left_out), err=True)
     if weights == "equal":
         panel = build_panel(judgments, {})
     else:
@@ -154,8 +158,8 @@ def settle(settings: Settings, debate_id: str, truth: str, why: str) -> None:
     click.echo(clean_line(session.run_with_debate(settings, debate_id, record)))
 
 
-def read_file(file: BinaryIO) -> tuple[list[Judgment], int]:
-    """The judgments of a file, and the number of its rows. Raises InvalidRequestError."""
+def read_file(file: BinaryIO) -> LabelledFile:
+    """The judgments of a file. Raises InvalidRequestError."""
     content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise InvalidRequestError(f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
@@ -222,7 +226,14 @@ def dump_evaluation(found: Evaluation) -> dict[str, Any]:
         "accuracy": pooled.accuracy,
         "mean_confidence": pooled.mean_confidence,
     }
-    baselines = {"majority": found.majority, "best_single": found.best_single, "one_order": found.one_order}
+    baselines = {
+        "majority": {"forced_accuracy": round_share(found.majority)},
+        "best_single": {
+            "forced_accuracy": round_share(found.best_single),
+            "judges": [*found.best_judges],
+        },
+        "one_order": {"forced_accuracy": round_share(found.one_order)},
+    }
     return {
         "items": found.items,
         "judges": len(found.weights),
@@ -238,7 +249,7 @@ def dump_evaluation(found: Evaluation) -> dict[str, Any]:
         },
         "forced_accuracy": round_share(found.forced_accuracy),
         "coverage": round_share(found.coverage),
-        "baselines": {name: {"forced_accuracy": round_share(share)} for name, share in baselines.items()},
+        "baselines": baselines,
         "pooled": {
             "items": pooled.items,
             **{name: round(score, 4) if pooled.items else None for name, score in scores.items()},
@@ -264,16 +275,18 @@ def format_evaluation(found: Evaluation) -> str:
         accuracy = "     -" if score.accuracy is None else f"{float(score.accuracy):>6.1%}"
         told = f"{score.right} of {score.ahead}" if score.ahead else "no side is ahead"
         lines.append(f"{label:<11} {score.items / found.items:>6.1%} {accuracy}  ({told})")
+    best = found.best_judges
+    single = f"a single judge, the mean of {len(best)} with the same weight"
     shares = {
         "with a winner": found.coverage,
         "right, where no winner counts one half": found.forced_accuracy,
         "the same of a plain majority": found.majority,
-        "of the best single judge": found.best_single,
+        f"of {f'the judge with the most weight, {best[0]}' if len(best) == 1 else single}": found.best_single,
         "of a majority in one order": found.one_order,
     }
     lines += [
         "",
-        *(f"{name}: {float(share):.1%}" for name, share in shares.items()),
+        *(clean_line(f"{name}: {float(share):.1%}") for name, share in shares.items()),
         "",
         *(f"{clean_line(judge)}: weight {format_weight(weight)}" for judge, weight in found.weights.items()),
     ]

@@ -68,7 +68,8 @@ class Evaluation:
     forced_accuracy: Fraction
     coverage: Fraction
     majority: Fraction  # forced accuracy of a plain majority of the votes
-    best_single: Fraction  # of the judge with the most weight, in both orders
+    best_single: Fraction  # of the judge with the most weight, in both orders; the mean where several have it
+    best_judges: Sequence[str]  # who has it
     one_order: Fraction  # of a plain majority of first readings
     pooled: PooledScores
 
@@ -115,6 +116,8 @@ def build_panel(
 def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
     """Count every item as a verdict of this panel. There is at least one judgment."""
     items = group_by_item(judgments)
+    most = max(record.weight for record in panel.records.values())
+    best = [judge for judge, record in panel.records.items() if record.weight == most]
     labels: dict[str, LabelScore] = {}
     scores: Counter[str] = Counter()  # in halves
     covered = 0
@@ -127,11 +130,10 @@ def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
         )
         winner = found.ahead if found.outcome in ("decided", "leaning") else ""
         covered += bool(winner)
-        best = max(panel.records.values(), key=lambda record: record.weight).judge
         scores["forced"] += score_winner(winner, gold)
         scores["majority"] += score_winner(find_majority([one.vote for one in given]), gold)
-        single = next((one.vote for one in given if one.judge == best), "")
-        scores["best_single"] += score_winner(single, gold)
+        votes = {one.judge: one.vote for one in given}
+        scores["best_single"] += sum(score_winner(votes.get(judge, ""), gold) for judge in best)
         first = [one.readings[0].choice for one in given]
         scores["one_order"] += score_winner(find_majority(first), gold)
     shares = {name: Fraction(score, 2 * len(items)) for name, score in scores.items()}
@@ -142,7 +144,8 @@ def evaluate_panel(judgments: Sequence[Judgment], panel: Panel) -> Evaluation:
         forced_accuracy=shares["forced"],
         coverage=Fraction(covered, len(items)),
         majority=shares["majority"],
-        best_single=shares["best_single"],
+        best_single=shares["best_single"] / len(best),
+        best_judges=best,
         one_order=shares["one_order"],
         pooled=score_pooled(items.values(), panel),
     )

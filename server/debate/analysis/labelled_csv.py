@@ -6,30 +6,42 @@ choice), `gold` (the right side), `first` (the side that stood first, "" unknown
 """
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from server.debate.analysis.judgments import Judgment, Reading
-from server.debate.facts.errors import InvalidRequestError
-from server.debate.facts.text import clean_line, normalize_topic
+from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.text import clean_line, format_count, normalize_topic
 
 COLUMNS = ("item", "judge", "reading", "choice", "belief", "gold", "first")
 OPTIONAL_COLUMNS = ("family", "topic")
 MOST_CHARACTERS = 500  # of a field
+MOST_NAMED = 10  # lines
 
 Row = Mapping[str, str]
 
 
-def parse_labelled_csv(lines: Iterable[str]) -> tuple[list[Judgment], int]:
-    """(the judgments of a file, in its order; the number of its rows).
+class LabelledFile(NamedTuple):
+    """The judgments of a file in its order, the number of its rows, and the lines of those that were left out.
+
+    These have a belief and no choice that it could be a belief in, as judges write who hold both sides alike.
+    """
+
+    judgments: list[Judgment]
+    rows: int
+    left_out: list[int]
+
+
+def parse_labelled_csv(lines: Iterable[str]) -> LabelledFile:
+    """The judgments of a file.
 
     Raises:
         InvalidRequestError: it is no such file; the text names the line and the column.
     """
     found: dict[tuple[str, str], Judgment] = {}
     golds: dict[str, str] = {}
-    rows = 0
+    rows, left_out = 0, list[int]()
     reader = csv.reader(lines, strict=True)
     try:
         columns = check_columns(next(reader, []))
@@ -37,12 +49,26 @@ def parse_labelled_csv(lines: Iterable[str]) -> tuple[list[Judgment], int]:
             if not values:
                 continue
             rows += 1
-            add_row(found, golds, read_row(columns, values, reader.line_num), reader.line_num)
+            row = read_row(columns, values, reader.line_num)
+            if parse_belief(row["belief"], reader.line_num) is not None and not row["choice"]:
+                left_out.append(reader.line_num)
+            else:
+                add_row(found, golds, row, reader.line_num)
     except csv.Error as error:
         refuse(reader.line_num, "", str(error))
     if not rows:
         raise InvalidRequestError("The file holds no judgments: there is no row below the heading.")
-    return list(found.values()), rows
+    require(found, f"The file holds no judgments: {describe_left_out(left_out)}")
+    return LabelledFile(list(found.values()), rows, left_out)
+
+
+def describe_left_out(lines: Sequence[int]) -> str:
+    """Which rows were left out, and why, in a sentence; "" for none."""
+    if not lines:
+        return ""
+    named = ", ".join(map(str, lines[:MOST_NAMED])) + (" and more" if len(lines) > MOST_NAMED else "")
+    where = f"line{'s' if len(lines) > 1 else ''} {named}"
+    return f"{format_count(len(lines), 'row')} left out, with a belief and no choice that it is a belief in: {where}."
 
 
 def refuse(line: int, column: str, problem: str) -> NoReturn:
@@ -101,8 +127,6 @@ def parse_reading(row: Row, line: int) -> Reading:
     if row["reading"] not in ("1", "2"):
         refuse(line, "reading", f"{row['reading']!r} is not 1 or 2")
     belief = parse_belief(row["belief"], line)
-    if belief is not None and not row["choice"]:
-        refuse(line, "belief", "there is one, and no choice that it is a belief in")
     return Reading(int(row["reading"]), row["choice"], belief, row["first"])
 
 

@@ -1,12 +1,12 @@
 """The views of a debate: one table for the tool `read_debate`, the resources and the terminal."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from server.debate.analysis import claims
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import format_count
 from server.debate.rules.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
@@ -159,10 +159,25 @@ ALL_VIEWS = (
 VIEWS = {view.name: view for view in ALL_VIEWS}
 
 
-def find_view(name: str) -> View:
-    """The view of that name; InvalidRequestError if there is none."""
+def find_view(name: str, parameters: Collection[str] = ()) -> View:
+    """The view of that name. Parameters that the transcript does not take mean the view that takes them.
+
+    Raises:
+        InvalidRequestError: there is none, or it does not take these parameters.
+    """
     if name not in VIEWS:
         raise InvalidRequestError(f"There is no view {name[:40]!r}. Views: {', '.join(VIEWS)}.")
+    unknown = [parameter for parameter in parameters if parameter not in VIEWS[name].parameters]
+    meant = [view for view in ALL_VIEWS if {*parameters} <= {*view.parameters}]
+    if unknown and name == ALL_VIEWS[0].name and meant:
+        return meant[0]
+    takers = " and ".join(
+        f"`{parameter}` is for view={view.name!r}"
+        for parameter in unknown
+        for view in ALL_VIEWS
+        if parameter in view.parameters
+    )
+    require(not unknown, f"{takers}: view={name!r} does not take it. Leave it out, or ask for that view.")
     return VIEWS[name]
 
 

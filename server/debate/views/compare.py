@@ -11,9 +11,10 @@ from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.quoting import disarm_markup, quote_heading
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
+from server.debate.state.debate import Debate
 from server.debate.state.seats import candidate_models, seat_models
 from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage
-from server.debate.views.verdict import build_verdict, find_made_position
+from server.debate.views.verdict import Verdict, build_verdict, find_made_position
 
 MAX_VALUE_LENGTH = 300
 """Bytes of each value that differs in the setups; the events have it whole."""
@@ -22,7 +23,7 @@ MAX_VALUE_LENGTH = 300
 def build_comparison(one: StoredDebate, other: StoredDebate) -> dict[str, Any]:
     """Both as `describe_debate` has them, and what follows from the pair.
 
-    agree: yes, no, or open (one of them has no verdict). relation: what the other is to the one: fork,
+    agree: yes, no, or open (one of them found nothing, or not yet). relation: what the other is to the one: fork,
     parent, sibling, or "". shared_rounds: the number of equal first rounds. provenance: verified or broken;
     "" where neither is a fork of the other. differences: {"field", "one", "other"} of the setups.
     """
@@ -34,10 +35,9 @@ def build_comparison(one: StoredDebate, other: StoredDebate) -> dict[str, Any]:
         is_known = forks[0].debate.setup.forked_hash in (entry.hash for entry in parent.entries)
         provenance = "verified" if is_known else "broken"
     ours, theirs = describe_debate(one), describe_debate(other)
-    agree = "open"
-    if ours["outcome"] and theirs["outcome"]:
-        findings = [(each["winner_stance"], each["position"]) for each in (ours, theirs)]
-        agree = "yes" if findings[0] == findings[1] else "no"
+    findings = [(each["found"], each["finding"]) for each in (ours, theirs)]
+    is_open = not all(map(has_result, (ours, theirs))) or not any(text for _, text in findings)
+    agree = "open" if is_open else "yes" if findings[0] == findings[1] else "no"
     return {
         "one": ours,
         "other": theirs,
@@ -53,11 +53,15 @@ def build_comparison(one: StoredDebate, other: StoredDebate) -> dict[str, Any]:
 def describe_debate(stored: StoredDebate) -> dict[str, Any]:
     """One of the debates. `position`: made of the others, in a synthesis; "" otherwise.
 
+    `found` says what `finding` is: the stance of the winner, such a position, a moderator's decision, the synthesizer's
+    result, the stance that is ahead without having won, or "".
+
     `margin` is the lowest of the votes for the winner: 0 (none) to 3 (clear).
     """
     debate = stored.debate
     found = build_verdict(debate)
     votes = debate.verdict.votes if debate.verdict else ()
+    what, finding = find_finding(debate, found)
     return {
         "debate_id": stored.id,
         "question": debate.setup.question,
@@ -67,6 +71,8 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
         "winner": found.winner,
         "winner_stance": found.winner_stance,
         "position": find_made_position(debate),
+        "found": what,
+        "finding": finding,
         "votes": found.votes,
         "margin": min((v.margin for v in votes if v.winner == found.winner and not v.abstains), default=0),
         "rounds_of_talk": debate.held_round_count,
@@ -74,6 +80,22 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
         "models": {seat: candidate_models(debate, seat)[0] for seat in seat_models(debate.setup)},
         "usage": sum_usage(debate.usage).model_dump(),  # without the inherited rounds of a fork
     }
+
+
+def find_finding(debate: Debate, found: Verdict) -> tuple[str, str]:
+    """("winner" | "position" | "decision" | "result" | "ahead" | "", its words): the strongest that there is."""
+    findings = {
+        "winner": found.winner_stance,
+        "position": find_made_position(debate),
+        "decision": found.verdict if found.outcome == "decided" else "",
+        "result": found.deliverable,
+        "ahead": debate.debater(found.ahead).stance if found.ahead else "",
+    }
+    return next(((what, text) for what, text in findings.items() if text), ("", ""))
+
+
+def has_result(described: dict[str, Any]) -> bool:
+    return bool(described["outcome"] or described["finding"])
 
 
 def build_family(
@@ -206,12 +228,28 @@ def render_summary(
         "sibling": f"Both are forks of {parent}",
     }.get(relation, "Neither is a fork of the other")
     past = f"; they share round 1{f' to {shared}' if shared > 1 else ''}" if shared else ""
+    return f"{how}{past}. {describe_agreement(one, other, agree)}"
+
+
+def describe_agreement(one: dict[str, Any], other: dict[str, Any], agree: str) -> str:
+    first, second = one["debate_id"], other["debate_id"]
+    outcomes = f"{one['outcome']} in {first}, {other['outcome']} in {second}"
+    if not (has_result(one) and has_result(other)):
+        return "There is no verdict to compare yet."
     if agree == "open":
-        return f"{how}{past}. There is no verdict to compare yet."
+        return f"Neither found for a position: {outcomes}."
+    if {one["found"], other["found"]} <= {"ahead", ""}:
+        ahead = [quote_heading(each["finding"]) if each["finding"] else "none" for each in (one, other)]
+        told = (
+            f"{ahead[0]} is ahead in both"
+            if agree == "yes"
+            else (f"ahead is {ahead[0]} in {first}, {ahead[1]} in {second}")
+        )
+        return f"Neither has a winner: {outcomes}; {told}."
     finding = "They come to the same finding" if agree == "yes" else "They come to different findings"
     if one["outcome"] != other["outcome"]:
-        finding += f": {one['outcome']} in {one['debate_id']}, {other['outcome']} in {other['debate_id']}"
-    return f"{how}{past}. {finding}."
+        finding += f": {outcomes}"
+    return f"{finding}."
 
 
 def render_comparison(comparison: dict[str, Any]) -> str:
@@ -221,9 +259,9 @@ def render_comparison(comparison: dict[str, Any]) -> str:
     if comparison["provenance"] == "broken":
         lines.append("The entry that the fork was made after is not in the record of the other debate.")
     for each in (one, other):
-        found = each["winner_stance"] or each["position"]
-        position = quote_heading(found) if found else ""
-        finding = f"{each['outcome']} {position}".strip() or "no verdict"
+        position = quote_heading(each["finding"]) if each["finding"] else ""
+        is_ahead = ", ahead is" if each["found"] == "ahead" else ""
+        finding = f"{each['outcome']}{is_ahead} {position}".strip() or "no verdict"
         margin = f", margin {each['margin']} of 3" if each["winner"] and each["votes"] else ""
         rounds = f"{format_count(each['rounds_of_talk'], 'round')} of talk"
         cost = cost_line(UsageSum(**each["usage"]))

@@ -13,7 +13,7 @@ from server.debate.analysis.evaluation import (
     evaluate_panel,
 )
 from server.debate.analysis.judgments import Judgment, Reading
-from server.debate.analysis.labelled_csv import parse_labelled_csv
+from server.debate.analysis.labelled_csv import describe_left_out, parse_labelled_csv
 from server.debate.analysis.records import JudgeRecord
 from server.debate.facts.errors import InvalidRequestError
 
@@ -87,6 +87,10 @@ def test_baselines_are_a_majority_the_best_judge_and_one_order() -> None:
     found = evaluate(judgments, {"one/good": GOOD, "two/bad": BAD})
     assert found.majority == Fraction(1, 4)  # wrong, and a tie
     assert found.best_single == Fraction(3, 4)  # right, and torn
+    assert found.best_judges == ["one/good"]
+    equal = evaluate(judgments)
+    assert equal.best_judges == ["one/good", "three/x", "two/bad"]
+    assert equal.best_single == Fraction(5, 12)  # the mean of 3/4, 0 and 1/2
     assert found.one_order == Fraction(
         1, 2
     )  # wrong, and right by the first reading of the judge that is torn
@@ -121,13 +125,23 @@ def test_rows_of_a_file_become_judgments() -> None:
         "1,m,1,a,0.75,a,a,kin",
         "2,m,1,,,b,,kin",
     ]
-    judgments, rows = parse_labelled_csv(text)
+    judgments, rows, _ = parse_labelled_csv(text)
     assert rows == 3
     readings = (Reading(1, "a", Fraction(3, 4), "a"), Reading(2, "b", None, "b"))
     assert judgments == [
         Judgment("1", "m", "a", readings, "kin"),
         Judgment("2", "m", "b", (Reading(1, ""),), "kin"),
     ]
+
+
+def test_a_row_with_a_belief_in_nothing_is_left_out_and_told_of() -> None:
+    torn = [f"{number},m,1,,.5,a," for number in range(12)]
+    found = parse_labelled_csv([HEADING, "1,m,1,a,.9,a,", torn[1].replace(",1,,", ",2,,")])
+    assert found.judgments == [Judgment("1", "m", "a", (Reading(1, "a", Fraction(9, 10)),))]
+    assert (found.rows, found.left_out) == (2, [3])
+    told = describe_left_out(parse_labelled_csv([HEADING, *torn, "12,m,1,a,,a,"]).left_out)
+    assert told.startswith("12 rows left out, with a belief and no choice that it is a belief in: ")
+    assert told.endswith(": lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and more.")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +159,11 @@ def test_rows_of_a_file_become_judgments() -> None:
         ([HEADING, "1,m,1,a,1.5,a,"], "Line 2, column belief: '1.5' is no number from 0 to 1"),
         ([HEADING, "1,m,1,a,1e-1,a,"], "Line 2, column belief: '1e-1' is no number"),
         ([HEADING, "1,m,1,a,1.,a,"], "Line 2, column belief: '1.' is no number"),
-        ([HEADING, "1,m,1,,0.5,a,"], "Line 2, column belief: there is one, and no choice"),
+        ([HEADING, "1,m,1,,.5,a,"], "The file holds no judgments: 1 row left out"),
+        (
+            [HEADING, "1,m,1,,half,a,", "2,m,1,a,,a,"],
+            "Line 2, column belief: 'half' is no number from 0 to 1",
+        ),
         ([HEADING, "1,m,1,a,,a,", "1,m,1,a,,a,"], "Line 3, column reading: reading 1 of '1' by 'm' is there"),
         ([HEADING, "1,m,1,a,,a,", "1,m,2,a,,b,"], "Line 3, column gold: 'b' is not what an earlier line has"),
         ([HEADING, f"1,m,1,{'a' * 501},,a,"], "Line 2, column choice: it has 501 characters"),

@@ -7,6 +7,7 @@ import pytest
 
 from server.debate.facts.interventions import TurnRetracted
 from server.debate.facts.setup.opened import Opened
+from server.debate.rules.calls import Call
 from server.debate.rules.transitions import replay
 from server.debate.views.compare import build_comparison, render_comparison
 from server.debate.views.events import build_interventions
@@ -164,6 +165,50 @@ def test_a_turn_that_was_retracted_later_stays_retracted() -> None:
 
 
 @pytest.mark.requirement("C20")
+def contested(ahead: str) -> DebateSimulation:
+    """Two of three judges name a side, without a winner."""
+    texts = {"judge 1": ahead, "judge 2": ahead, "judge 3": "B" if ahead == "A" else "A"}
+
+    def judge(call: Call) -> str:
+        return render_finding(texts[call.seat], 1)
+
+    return played(task_script({"judgment": judge}), debaters=SIDES, options=THREE_JUDGES)
+
+
+def test_debates_without_winners_are_compared_by_what_was_found() -> None:
+    nobody = played(task_script({"judgment": {"winner": None}}), debaters=SIDES, options=THREE_JUDGES)
+    found = side_by_side(contested("A"), contested("A"), "one other")
+    assert found["agree"] == "yes"
+    assert found["summary"].endswith(
+        'Neither has a winner: contested in one, contested in other; "ship" is ahead in both.'
+    )
+    assert '- concluded: contested, ahead is "ship"' in render_comparison(found)
+    found = side_by_side(contested("A"), contested("B"), "one other")
+    assert found["agree"] == "no"
+    assert found["summary"].endswith('ahead is "ship" in one, "wait" in other.')
+    found = side_by_side(contested("A"), nobody, "one other")
+    assert found["agree"] == "no"
+    assert found["summary"].endswith('; ahead is "ship" in one, none in other.')
+    found = side_by_side(nobody, nobody, "one other")
+    assert found["agree"] == "open"
+    assert found["summary"].endswith("Neither found for a position: undecided in one, undecided in other.")
+    assert side_by_side(played(debaters=SIDES), nobody)["agree"] == "no"
+
+
+def test_decisions_and_results_are_compared_where_nobody_can_win() -> None:
+    def settled(decision: str) -> DebateSimulation:
+        closing = f"SUMMARY: So.\nSTATUS: SETTLED\nDECISION: {decision}"
+        return played(task_script({"closing": closing}), format="settle")
+
+    found = side_by_side(settled("Files."), settled("Kafka."))
+    assert (found["one"]["found"], found["one"]["finding"], found["agree"]) == ("decision", "Files.", "no")
+    assert side_by_side(settled("Files."), settled("Files."))["agree"] == "yes"
+    found = side_by_side(played(format="round_robin"), played(format="round_robin"))
+    assert (found["one"]["found"], found["agree"]) == ("result", "yes")
+    assert found["summary"].endswith("They come to the same finding.")
+    assert "- concluded: \"{'result': 'It is not worth it.'}\"" in render_comparison(found)
+
+
 def test_a_synthesis_is_compared_by_the_position_that_was_made() -> None:
     def made(position: str) -> DebateSimulation:
         finding = json.loads(render_finding(None, common_position=position))
