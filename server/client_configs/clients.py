@@ -16,6 +16,10 @@ Entry = dict[str, Any]
 BuildEntry = Callable[[LaunchCommand, Mapping[str, str]], Entry]
 
 TIMEOUT = 300  # seconds for a call of a tool, for clients that have to be told
+START_TIMEOUT = 60
+
+USERS_OWN = ("required", "startup_timeout_sec", "tool_timeout_sec", "timeout")
+"""Fields of an entry that stay as they are where a user has set them."""
 
 
 def build_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
@@ -27,11 +31,21 @@ def build_typed_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
 
 
 def build_codex_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
-    """Codex passes on variables that are named, and has no references."""
+    """Codex passes on variables that are named, and has no references.
+
+    `codex exec` does not wait for servers, and would see no tools, unless they are required. A first start by uvx takes
+    longer than the 10 s that Codex gives it.
+    """
     values = {name: value for name, value in env.items() if value}
     named = [name for name, value in env.items() if not value]
     passed_on = {"env_vars": named} if named else {}
-    return {**build_entry(launch, values), **passed_on, "tool_timeout_sec": TIMEOUT}
+    return {
+        **build_entry(launch, values),
+        **passed_on,
+        "required": True,
+        "startup_timeout_sec": START_TIMEOUT,
+        "tool_timeout_sec": TIMEOUT,
+    }
 
 
 def build_copilot_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
@@ -56,11 +70,18 @@ def build_goose_entry(launch: LaunchCommand, env: Mapping[str, str]) -> Entry:
 
 
 def find_claude_desktop_config() -> Path:
-    """Windows' installer since 2026 gives the program a folder of its own below its package's."""
+    """Windows' installer since 2026 gives the program a folder of its own below its package's.
+
+    Raises ValueError where there are two.
+    """
     if sys.platform == "win32":
-        packages = Path(os.environ.get("LOCALAPPDATA", "")) / "Packages"
-        for package in sorted(packages.glob("Claude_*")):
-            return package / "LocalCache" / "Roaming" / "Claude" / "claude_desktop_config.json"
+        packages = sorted((Path(os.environ.get("LOCALAPPDATA", "")) / "Packages").glob("Claude_*"))
+        if len(packages) > 1:
+            raise ValueError(
+                f"{packages[0]} and {packages[1]} are both there. Remove the one that is not in use"
+            )
+        if packages:
+            return packages[0] / "LocalCache" / "Roaming" / "Claude" / "claude_desktop_config.json"
     return Path(user_config_dir(roaming=True)) / "Claude" / "claude_desktop_config.json"
 
 
@@ -109,11 +130,25 @@ class Client:
     build_entry: BuildEntry = build_entry
     is_listed: bool = False  # servers are a list, with their names in them
     new_file: str = ""  # what a new file begins as
+    other_name: str = ""  # under which the client reads the file too
+    remark: str = ""  # what else it takes to see the tools
 
     @property
     def entry_path(self) -> tuple[str, ...]:
         """Where the entry stands in the configuration."""
         return (*self.servers, SERVER_NAME)
+
+    def find_file(self, folder: Path | None) -> Path:
+        """The file of the project in a folder, or the user's. Raises ValueError where there are two."""
+        path = folder / self.project_file if folder else self.find_user_file()
+        other = path.with_name(self.other_name) if self.other_name else path
+        if other == path or not other.exists():
+            return path
+        if path.exists():
+            raise ValueError(
+                f"{path} and {other} are both there, and {self.title} reads both. Make one of them"
+            )
+        return other
 
 
 CLIENTS = {
@@ -145,9 +180,15 @@ CLIENTS = {
         servers=("mcp_servers",),
         syntax="toml",
         build_entry=build_codex_entry,
+        remark="Codex does not start without it (`required = true`): `codex exec` would not wait for its tools.",
     ),
     "gemini": Client(
-        "Gemini CLI", below_home(".gemini", "settings.json"), ".gemini/settings.json", "${{{name}}}"
+        "Gemini CLI",
+        below_home(".gemini", "settings.json"),
+        ".gemini/settings.json",
+        "${{{name}}}",
+        remark="Gemini CLI starts no servers in a folder that it does not trust: trust the folder when it asks, or "
+        "with `/permissions` in it. Without a person, `gemini --skip-trust` does for one run.",
     ),
     "qwen": Client("Qwen Code", below_home(".qwen", "settings.json"), ".qwen/settings.json", "${{{name}}}"),
     "opencode": Client(
@@ -157,6 +198,7 @@ CLIENTS = {
         "{{env:{name}}}",
         servers=("mcp",),
         build_entry=build_opencode_entry,
+        other_name="opencode.jsonc",
     ),
     "copilot": Client(
         "Copilot CLI",

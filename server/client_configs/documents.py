@@ -1,6 +1,7 @@
 """Texts of configurations, in the syntaxes that clients use, with one entry set or removed.
 
-Everything else stays, comments included: JSON and JSON with comments, TOML, YAML.
+Everything else stays, comments included: JSON and JSON with comments, TOML, YAML. What was changed is read again: where
+anything else would come out differently, it is refused. Texts that are nested too deeply raise RecursionError.
 """
 
 import json
@@ -27,7 +28,12 @@ def read_entry(text: str, syntax: Syntax, path: Sequence[str]) -> dict[str, Any]
         if at is None:  # as in YAML
             return None
         if isinstance(at, list):  # of servers with names
-            at = {str(one.get("name")): one for one in at if isinstance(one, dict)}
+            named = [one for one in at if isinstance(one, dict) and one.get("name") == key]
+            if len(named) > 1:
+                raise ValueError(f'it has two servers with the name "{key}"')
+            if not named:
+                return None
+            at = {key: named[0]}
         if not isinstance(at, dict):
             raise ValueError(f'it has no object under "{".".join(path[:depth])}"')  # noqa: TRY004
         if key not in at:
@@ -42,25 +48,30 @@ def parse(text: str, syntax: Syntax) -> Any:
     """Plain data. Raises ValueError with the place of what cannot be read."""
     if not text.strip():
         return {}
-    try:
-        if syntax == "json":
+    if syntax == "json":
+        try:
             return jsonc.parse(text)
-        if syntax == "toml":
-            import tomllib  # noqa: PLC0415
+        except json.JSONDecodeError as error:
+            place = f"line {error.lineno}, column {error.colno}: {error.msg}"
+            raise ValueError(f"it is not JSON ({place})") from None
+    if syntax == "toml":
+        import tomllib  # noqa: PLC0415
 
+        try:
             return tomllib.loads(text)
-        import yaml  # noqa: PLC0415
+        except ValueError as error:
+            raise ValueError(f"it is not TOML ({error})") from None
+    from ruamel.yaml import YAML  # noqa: PLC0415
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
 
-        return yaml.safe_load(text) or {}
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}: {error.msg}"
-        raise ValueError(f"it is not JSON ({place})") from None
-    except ValueError as error:
-        raise ValueError(f"it is not {syntax.upper()} ({error})") from None
-    except Exception as error:
-        if type(error).__module__.startswith("yaml"):
-            raise ValueError(f"it is not YAML ({' '.join(str(error).split())})") from None
-        raise
+    try:
+        return YAML(typ="safe", pure=True).load(text) or {}
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        problem = str(error.problem).partition(" with value")[0]  # which may be a secret
+        raise ValueError(f"it is not YAML (line {line}: {problem})") from None
+    except (YAMLError, ValueError) as error:
+        raise ValueError(f"it is not YAML ({' '.join(str(error).split())[:200]})") from None
 
 
 def set_entry(
@@ -68,8 +79,6 @@ def set_entry(
 ) -> str:
     """The text with this entry. `is_listed`: in a list of servers with names. Raises as `read_entry`."""
     read_entry(text, syntax, path)
-    if syntax == "json":
-        return jsonc.set_member(text if text.strip() else "{}\n", path, entry)
 
     def put(document: Any) -> None:
         at = document
@@ -83,15 +92,17 @@ def set_entry(
         else:
             at[path[-1]] = dict(entry)
 
-    return edit(text, syntax, put)
+    if syntax == "json":
+        new = jsonc.set_member(text if text.strip() else "{}\n", path, entry)
+    else:
+        new = edit(text, syntax, put)
+    return confirm(new, text, syntax, path, entry)
 
 
 def remove_entry(text: str, syntax: Syntax, path: Sequence[str]) -> str:
     """The text without the entry; as it is where there is none. Raises as `read_entry`."""
     if read_entry(text, syntax, path) is None:
         return text
-    if syntax == "json":
-        return jsonc.remove_member(text, path)
 
     def drop(document: Any) -> None:
         at = document
@@ -102,7 +113,28 @@ def remove_entry(text: str, syntax: Syntax, path: Sequence[str]) -> str:
         else:
             del at[path[-1]]
 
-    return edit(text, syntax, drop)
+    new = jsonc.remove_member(text, path) if syntax == "json" else edit(text, syntax, drop)
+    return confirm(new, text, syntax, path, None)
+
+
+def confirm(new: str, old: str, syntax: Syntax, path: Sequence[str], entry: Entry | None) -> str:
+    """The new text. Raises ValueError where it says anything else than the old one with the entry, or without it."""
+    found = read_entry(new, syntax, path)
+    is_there = found == entry or (entry is not None and found == {"name": path[-1], **entry})
+    if not is_there or leave_out(parse(new, syntax), path) != leave_out(parse(old, syntax), path):
+        raise ValueError("it is written in a way in which one entry cannot be changed without others")
+    return new
+
+
+def leave_out(at: Any, path: Sequence[str]) -> Any:
+    """Plain data without the entry, and without what only held it; a copy, as aliases of YAML share an object."""
+    key, rest = path[0], path[1:]
+    if isinstance(at, list):
+        return [one for one in at if not (isinstance(one, dict) and one.get("name") == key)]
+    left = dict(at or {})
+    held = left.pop(key, None)
+    inner = leave_out(held, rest) if rest else None
+    return left | ({key: inner} if inner else {})
 
 
 def drop_named(servers: list[Any], name: str) -> None:

@@ -30,8 +30,19 @@ def blank(text: str) -> str:
 
 
 def parse(text: str) -> Any:
-    """The value. Raises json.JSONDecodeError, with the place in the text as it is."""
-    return json.loads(blank(text))
+    """The value. Raises json.JSONDecodeError, with the place in the text as it is, or ValueError for a doubled key."""
+    return json.loads(blank(text), object_pairs_hook=_build_object)
+
+
+def _build_object(members: list[tuple[str, Any]]) -> Object:
+    found = dict[str, Any]()
+    for key, value in members:
+        if key in found:
+            raise ValueError(
+                f"{json.dumps(key)[:60]} stands twice in one object: programs differ in which they take"
+            )
+        found[key] = value
+    return found
 
 
 def set_member(text: str, path: Sequence[str], value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import stat
 import sys
@@ -24,7 +25,8 @@ Install = Callable[..., Result]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(variable, str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return tmp_path
 
@@ -108,7 +110,11 @@ def test_what_the_user_added_stays(install: Install, config: Path, monkeypatch: 
         ("[]", "it is no object"),
         ('{"mcpServers": 3}', 'no object under "mcpServers"'),
         ('{"mcpServers": {"counterpoint": "x"}}', 'no object under "mcpServers.counterpoint"'),
+        ('{"mcpServers": {"a": {}}, "mcpServers": {}}', '"mcpServers" stands twice in one object'),
+        ('{"mcpServers": {"counterpoint": {}, "counterpoint": {}}}', '"counterpoint" stands twice'),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply to be read"),
     ],
+    ids=lambda text: text[:60],
 )
 def test_another_shape_is_not_changed(install: Install, config: Path, text: str, expected: str) -> None:
     config.write_text(text, encoding="utf-8")
@@ -120,6 +126,105 @@ def test_another_shape_is_not_changed(install: Install, config: Path, text: str,
     assert "install cursor --print" in result.stderr
     assert config.read_text(encoding="utf-8") == text
     assert files(config.parent) == ["mcp.json"]
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "expected"),
+    [
+        ("codex", "a = " + "[" * 5000 + "]" * 5000, "nested too deeply to be read"),
+        ("codex", "[mcp_servers.a]\n[mcp_servers.a]\n", "it is not TOML (Cannot declare"),
+        ("goose", "a: " + "[" * 500 + "]" * 500, "nested too deeply to be read"),
+        (
+            "goose",
+            "extensions:\n  a: {k: secret}\nextensions: {}\n",
+            'line 3: found duplicate key "extensions"',
+        ),
+        ("goose", "x: &a {k: {}}\nextensions: *a\n", "without others"),
+        (
+            "continue",
+            "mcpServers: [{name: counterpoint}, {name: counterpoint}]\n",
+            "two servers with the name",
+        ),
+    ],
+)
+def test_a_configuration_that_would_come_out_wrong_is_not_changed(
+    install: Install, client: str, text: str, expected: str
+) -> None:
+    path = CLIENTS[client].find_user_file()
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    for result in (install(client), CliRunner().invoke(counterpoint, ["uninstall", client])):
+        assert "secret" not in result.output
+        assert expected in result.stderr or "no such server" in result.stdout
+    assert path.read_text(encoding="utf-8") == text
+    assert files(path.parent) == [path.name]
+
+
+def test_an_entry_among_keys_with_dots_is_left_to_the_user(install: Install) -> None:
+    """The library for TOML would put the server `b` into ours."""
+    path, text = (
+        CLIENTS["codex"].find_user_file(),
+        'mcp_servers.{}.command = "a"\nmcp_servers.b.command = "b"\n',
+    )
+    path.parent.mkdir(parents=True)
+    path.write_text(text.format("counterpoint"), encoding="utf-8")
+    assert "one entry cannot be changed without others" in install("codex").stderr
+    assert path.read_text(encoding="utf-8") == text.format("counterpoint")
+
+
+def test_two_files_of_one_client_are_refused_and_one_under_its_other_name_is_taken(install: Install) -> None:
+    path = CLIENTS["opencode"].find_user_file()
+    other = path.with_suffix(".jsonc")
+    path.parent.mkdir(parents=True)
+    other.write_text("{} // mine\n", encoding="utf-8")
+    assert install("opencode").exit_code == 0
+    assert "counterpoint" in other.read_text(encoding="utf-8")
+    assert not path.exists()
+    path.write_text("{}", encoding="utf-8")
+    for result in (install("opencode"), CliRunner().invoke(counterpoint, ["uninstall", "opencode"])):
+        assert result.exit_code == 1
+        assert f"Nothing was changed: {path} and {other} are both there" in result.stderr
+    assert path.read_text(encoding="utf-8") == "{}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of POSIX")
+def test_a_link_to_nothing_a_folder_and_a_pipe_are_told_of(
+    install: Install, config: Path, home: Path
+) -> None:
+    def refuses(expected: str) -> None:
+        result = install("cursor")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"was not changed: {expected}" in result.stderr
+
+    config.symlink_to(home / "gone.json")
+    refuses("it is a link to nothing")
+    assert not (home / "gone.json").exists()
+    config.unlink()
+    config.symlink_to(config)
+    refuses("it is a link to nothing")
+    config.unlink()
+    config.mkdir()
+    refuses("it is no file")
+    config.rmdir()
+    os.mkfifo(config)
+    refuses("it is no file")
+    config.unlink()
+    config.touch()
+    os.truncate(config, 33 << 20)  # a hole, which takes no room
+    refuses("it is larger than 32 MB")
+
+
+def test_codex_waits_for_our_tools_unless_the_user_says_otherwise(install: Install, home: Path) -> None:
+    path = home / ".codex" / "config.toml"
+    assert "`codex exec` would not wait for its tools" in install("codex").stdout
+    text = path.read_text(encoding="utf-8")
+    assert "required = true\nstartup_timeout_sec = 60\n" in text
+    path.write_text(text.replace("required = true", "required = false"), encoding="utf-8")
+    assert "already has this server" in install("codex").stdout
+
+
+def test_who_uses_gemini_is_told_to_trust_the_folder(install: Install) -> None:
+    assert "no servers in a folder that it does not trust" in install("gemini").stdout
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe{\x00}\x00", b"\xef\xbb\xbf{}", b""])

@@ -18,12 +18,14 @@ import anyio
 import click
 
 from server.cli.files import write_atomically
-from server.client_configs.clients import CLIENTS, Client
+from server.client_configs.clients import CLIENTS, USERS_OWN, Client
 from server.client_configs.documents import read_entry, remove_entry, set_entry
 from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, find_launch_command
 
 ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."
+MOST_BYTES = 32 * 1024 * 1024
+
 CLAUDE_CODE = "claude-code"  # changes its own file while it runs, and has a command for that
 
 client_argument = click.argument("client", type=click.Choice([*CLIENTS]))
@@ -85,7 +87,7 @@ def uninstall(client: str, project: bool, only_print: bool) -> None:
     try:
         present = read_entry(text, target.syntax, target.entry_path)
         new = remove_entry(text, target.syntax, target.entry_path)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise build_refusal(client, path, error) from None
     if present is None:
         click.echo(f"{path} has no such server.")
@@ -102,7 +104,10 @@ def uninstall(client: str, project: bool, only_print: bool) -> None:
 def find_file(target: Client, *, project: bool) -> Path:
     if project and not target.project_file:
         raise click.UsageError(f"{target.title} has no configuration for projects. Leave out --project.")
-    return Path.cwd() / target.project_file if project else target.find_user_file()
+    try:
+        return target.find_file(Path.cwd() if project else None)
+    except ValueError as error:
+        raise click.ClickException(f"Nothing was changed: {error}.") from None
 
 
 def find_environment(
@@ -134,27 +139,38 @@ def write_entry(client: str, path: Path, entry: Mapping[str, Any]) -> None:
     target, text = CLIENTS[client], read_text(client, path) or CLIENTS[client].new_file
     try:
         present = read_entry(text, target.syntax, target.entry_path) or {}
-        merged = {**present, **entry}
+        merged = {**present, **entry, **{name: present[name] for name in USERS_OWN if name in present}}
         for name in ("env", "environment", "envs"):
             if isinstance(present.get(name), dict):
                 merged[name] = {**present[name], **entry.get(name, {})}
         new = add_entry(target, text, merged)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise build_refusal(client, path, error) from None
     if present == merged:
         click.echo(f"{path} already has this server.")
         return
     backup = replace_file(client, path, new, private=bool(entry.keys() & {"env", "environment", "envs"}))
     backup_note = f" Backup: {backup}." if backup else ""
-    click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it.")
+    click.echo(f"Added to {path}.{backup_note}\nRestart {target.title} to use it. {target.remark}".rstrip())
 
 
 def read_text(client: str, path: Path) -> str:
     """What the file contains; "" where there is none."""
     try:
-        return path.read_text(encoding="utf-8-sig") if path.exists() else ""
+        if not os.path.lexists(path):
+            return ""
+        check_file(path)
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise build_refusal(client, path, error) from None
+
+
+def check_file(path: Path) -> None:
+    """Raises ValueError for what is no file of a configuration. A pipe would be read for ever."""
+    if not path.is_file():
+        raise ValueError("it is a link to nothing" if path.is_symlink() else "it is no file")
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES >> 20} MB")
 
 
 def replace_file(client: str, path: Path, text: str, *, private: bool = False) -> Path | None:
@@ -173,7 +189,11 @@ def replace_file(client: str, path: Path, text: str, *, private: bool = False) -
 
 
 def build_refusal(client: str, path: Path, error: Exception) -> click.ClickException:
-    reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error
+    reason: object = error
+    if isinstance(error, UnicodeDecodeError):
+        reason = "it is not UTF-8 text"
+    elif isinstance(error, RecursionError):
+        reason = "it is nested too deeply to be read"
     return click.ClickException(
         f"{path} was not changed: {getattr(error, 'strerror', None) or reason}. "
         f"Change by hand what `counterpoint install {client} --print` shows."
