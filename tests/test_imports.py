@@ -33,7 +33,7 @@ ROOMS = {
     "settings": ("debate redaction storage", "platformdirs pydantic"),
     "signing": ("debate redaction storage", "cryptography platformdirs"),
     "access": ("debate settings storage", "anyio httpx2 jwt mcp pydantic starlette"),
-    "client_configs": ("debate settings", "anyio mcp platformdirs ruamel tomlkit yaml"),
+    "client_configs": ("debate settings", "anyio mcp platformdirs ruamel tomlkit"),
     "research": ("background_tasks debate redaction settings", "anyio httpx2 mcp pydantic pypdf"),
     "engine": (
         "background_tasks debate models redaction research settings signing storage",
