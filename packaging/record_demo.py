@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parent.parent
 CHARACTERS_PER_SECOND = 160
@@ -26,7 +26,7 @@ from server.engine.transfer import export_debate  # noqa: E402
 from server.models import OnText, Reply, Request, Usage  # noqa: E402
 from server.settings import Settings  # noqa: E402
 
-PLAY: dict[str, Any] = yaml.safe_load((ROOT / "packaging" / "demo.yaml").read_text(encoding="utf-8"))
+PLAY: dict[str, Any] = YAML(typ="safe").load((ROOT / "packaging" / "demo.yaml").read_text(encoding="utf-8"))
 ONE, MANY = PLAY["positions"].values()
 EVEN = 50  # percent
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from server.http_server.application import HEALTH_PATH
 from server.http_server.gate import MCP_PATH
@@ -20,8 +20,8 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.requirement("N14", "N31")
 
 DEPLOY = ROOT / "deploy"
-COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
-DEPLOYMENT, SERVICE, BUDGET = yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text("utf-8"))
+COMPOSE = YAML(typ="safe").load((DEPLOY / "compose.yaml").read_text("utf-8"))
+DEPLOYMENT, SERVICE, BUDGET = YAML(typ="safe").load_all((DEPLOY / "kubernetes.yaml").read_text("utf-8"))
 HAPROXY, NGINX, UNIT, DOCKERFILE = (
     (DEPLOY / name).read_text("utf-8")
     for name in ("haproxy.cfg", "nginx.conf", "counterpoint@.service", "Dockerfile")

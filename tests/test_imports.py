@@ -34,7 +34,10 @@ ROOMS = {
     "signing": ("debate redaction storage", "cryptography platformdirs"),
     "access": ("debate settings storage", "anyio httpx2 jwt mcp pydantic starlette"),
     "client_configs": ("debate settings", "anyio mcp platformdirs ruamel tomlkit"),
-    "research": ("background_tasks debate redaction settings", "anyio httpx2 mcp pydantic pypdf"),
+    "research": (
+        "background_tasks debate redaction settings",
+        "anyio cssselect2 httpx2 mcp pydantic pypdf tinycss2 tinyhtml5",
+    ),
     "engine": (
         "background_tasks debate models redaction research settings signing storage",
         "anyio pydantic pydantic_core rfc8785",

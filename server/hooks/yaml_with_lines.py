@@ -1,13 +1,14 @@
 """Parses YAML to texts, lists and mappings with line numbers. Rejects aliases, tags and repeated keys.
 
-Numbers and booleans stay texts, as in `BaseLoader`: pydantic converts them where a field wants them, and `on`,
-`yes` and `no` are words.
+Numbers, booleans and dates stay texts: pydantic converts them where a field wants them.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML, nodes
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
 
 KeyPath = tuple[str | int, ...]
 """Mapping keys and list indexes, outermost first."""
@@ -15,6 +16,12 @@ KeyPath = tuple[str | int, ...]
 MAX_DEPTH = 20  # a hook has seven levels
 
 NULLS = ("", "null", "~")
+
+TEXT_TAGS = {
+    f"tag:yaml.org,2002:{name}"
+    for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+}
+"""What ruamel tags scalars with by their looks."""
 
 
 @dataclass(slots=True)
@@ -33,33 +40,33 @@ class YamlDocument:
     def find_expansions(self, text: str) -> None:
         """Report aliases and deep nesting, which make small files expensive. Called before composing."""
         depth = 0
-        for event in yaml.parse(text, yaml.BaseLoader):
+        for event in open_parser().parse(text):
             line = event.start_mark.line + 1
-            if isinstance(event, yaml.AliasEvent):
+            if isinstance(event, AliasEvent):
                 self.problems.append((line, "aliases (*name) are not allowed: repeat the content"))
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth > MAX_DEPTH:
                 self.problems.append((line, "it is nested too deeply"))
                 return
 
-    def convert(self, node: yaml.Node, path: KeyPath) -> Any:
+    def convert(self, node: nodes.Node, path: KeyPath) -> Any:
         line = node.start_mark.line + 1
         self.lines.setdefault(path, line)
         match node:
-            case yaml.MappingNode(tag="tag:yaml.org,2002:map"):
+            case nodes.MappingNode(tag="tag:yaml.org,2002:map"):
                 return self.convert_mapping(node, path)
-            case yaml.SequenceNode(tag="tag:yaml.org,2002:seq"):
+            case nodes.SequenceNode(tag="tag:yaml.org,2002:seq"):
                 return [self.convert(one, (*path, number)) for number, one in enumerate(node.value)]
-            case yaml.ScalarNode(tag="tag:yaml.org,2002:str", style=style, value=text):
+            case nodes.ScalarNode(tag=tag, style=style, value=text) if tag in TEXT_TAGS:
                 return None if style is None and text in NULLS else text
-        self.problems.append((line, f"the tag {node.tag[:60]!r} is not allowed"))
+        self.problems.append((line, f"the tag {str(node.tag)[:60]!r} is not allowed"))
         return None
 
-    def convert_mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    def convert_mapping(self, node: nodes.MappingNode, path: KeyPath) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for key, inner in node.value:
             line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode):
+            if not isinstance(key, nodes.ScalarNode):
                 self.problems.append((line, "a key must be a word"))
             elif key.value in mapping:
                 self.problems.append((line, f"{key.value[:60]!r} is there twice"))
@@ -69,16 +76,20 @@ class YamlDocument:
         return mapping
 
 
+def open_parser() -> YAML:
+    return YAML(typ="base", pure=True)
+
+
 def parse_yaml(text: str) -> YamlDocument:
     """Parse a YAML document; one without content is an empty mapping. Errors are in `problems`."""
     document = YamlDocument()
     try:
         document.find_expansions(text)
-        if not document.problems and (node := yaml.compose(text, yaml.BaseLoader)):
+        if not document.problems and (node := open_parser().compose(text)):
             document.data = document.convert(node, ())
-    except yaml.MarkedYAMLError as error:
+    except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         document.problems.append((mark.line + 1 if mark else 0, f"it is not YAML: {error.problem}"))
-    except yaml.YAMLError as error:
+    except YAMLError as error:
         document.problems.append((0, f"it is not YAML: {str(error).splitlines()[0]}"))
     return document

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from server.cli.debates.demo import read_recording, replay, show_recording
 from server.cli.live.display import LiveDisplay
@@ -20,7 +20,7 @@ RENEW = "run `python packaging/record_demo.py`"
 
 def test_the_recording_is_a_whole_debate_whose_words_stand_in_the_source() -> None:
     recording = read_recording()
-    play = yaml.safe_load((ROOT / "packaging" / "demo.yaml").read_text(encoding="utf-8"))
+    play = YAML(typ="safe").load((ROOT / "packaging" / "demo.yaml").read_text(encoding="utf-8"))
     debate = recording.snapshot.debate
 
     assert debate.ended, RENEW

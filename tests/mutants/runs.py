@@ -24,7 +24,7 @@ LIBRARIES = (
     "cryptography.hazmat.primitives.asymmetric.ed25519",
     "httpx2", "hypothesis", "jsonschema_rs", "jwt", "mcp", "mcp.server",
     "platformdirs", "pydantic", "pytest_asyncio.plugin", "rfc8785", "rich.console", "ruamel.yaml",
-    "sse_starlette", "starlette.applications", "tomlkit", "uvicorn", "xdist.plugin", "yaml",
+    "sse_starlette", "starlette.applications", "tomlkit", "uvicorn", "xdist.plugin",
 )  # fmt: skip
 """What the tests import of others, but for what few of them do: litellm alone takes seconds."""
 

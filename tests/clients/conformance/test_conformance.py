@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from tests.support.node import find_node
 from tests.support.paths import NODE, ROOT
@@ -46,7 +46,7 @@ def list_failures(results: Path) -> dict[str, list[str]]:
 
 
 def list_expected(era: str) -> set[str]:
-    groups = yaml.safe_load(EXPECTED.read_text())
+    groups = YAML(typ="safe").load(EXPECTED.read_text())
     assert all(group["reason"] for group in groups)
     return {check for group in groups for check in group["checks"].get(era, ())}
 
