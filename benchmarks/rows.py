@@ -17,34 +17,21 @@ from benchmarks.table import HEADINGS, Measurement, describe_load, format_header
 ROWS: dict[str, str] = {
     "start": "speed.start:measure_start",
     "memory": "speed.start:measure_memory",
-    "first": "speed.start:measure_first_verdict",
     "together": "speed.debates:measure_together",
-    "sequence": "speed.debates:measure_sequence",
+    "throughput": "speed.debates:measure_throughput",
     "turn": "speed.turns:measure_turn",
     "provider": "speed.turns:measure_provider_turn",
-    "telemetry": "speed.telemetry:measure_telemetry",
     "growth": "speed.growth:measure_growth",
-    "scripted": "speed.concurrency:measure_scripted",
-    "providers": "speed.concurrency:measure_providers",
-    "others": "speed.others:measure_other_requests",
-    "prompts": "speed.prompts:measure_prompts",
     "disk": "stored.disk:measure_disk",
     "stored": "stored.lists:measure_lists",
-    "many": "stored.lists:measure_many_lists",
-    "replay": "stored.lists:measure_replay",
-    "databases": "stored.databases:measure_databases",
-    "days": "stored.day_sums:measure_day_sums",
     "takeover": "crashes.takeover:measure_takeover",
-    "limits": "speed.limits:measure_limits",
-    "slow": "speed.limits:measure_slow_providers",
+    "many": "stored.lists:measure_many_lists",
     "kills": "crashes.kills:measure_kills",
     "chaos": "crashes.chaos:measure_chaos",
-    "replaced": "crashes.replicas:measure_replacement",
-    "replicas": "crashes.replicas:measure_cluster",
 }
 """Where each row is measured: module and function."""
 
-ON_REQUEST = ("many", "limits", "slow", "kills", "chaos", "replaced", "replicas")
+ON_REQUEST = ("many", "kills", "chaos")
 """Rows that take minutes."""
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -4,8 +4,8 @@ In a test:      async with Stub(latency=0.2) as stub: ... stub.url ... stub.requ
 As a child:     python -m benchmarks.stub --port 0 --latency 0.2     (prints its URL on a line)
 
 The name of the model chooses the scenario ("openai/429"), unless `Stub.queue` holds one ("" succeeds).
-`GET /asked` returns the requests received, and `GET /set/capacity/12` changes the capacity. The HTTP server is
-minimal: a call costs well under a millisecond, so that measurements show the client.
+`GET /asked` returns the requests received. The HTTP server is minimal: a call costs well under a millisecond, so that
+measurements show the client.
 """
 
 import argparse
@@ -57,8 +57,7 @@ SCENARIOS = (
 )
 """`hang` never responds, `stall` stops in the middle of a stream; `reset` closes the connection before the
 response, `broken` within it; `html` is an error page of a proxy, `malformed` no JSON, `stopped` a reply that a filter
-withheld; `prose` responds to a judge in prose; `huge` is a million characters; `calls`
-calls
+withheld; `prose` responds to a judge in prose; `huge` is a million characters; `calls` calls
 the first function offered, or those of `Stub.tool_calls`; `plain` refuses functions and schemas; `flood` sends a
 gigabyte."""
 
@@ -91,17 +90,10 @@ class Stub:
     echo: str = ""  # every reply ends with it; of a finding, each text
     tool_calls: tuple[tuple[str, str], ...] = ()  # of `calls`: names and arguments
     reported_model: str = ""  # model name in responses; "" for the requested one
-    capacity: int = 0  # requests at once, above which they get 429; 0 for any number
-    workers: int = 0  # requests at once, above which answers take longer; 0 for any number
-    power: float = 1.0  # by how much: the latency grows with this power of the load
-    keeps_requests: bool = True
     port: int = 0
     queue: deque[str] = field(default_factory=deque)
     requests: list[StubRequest] = field(default_factory=list)
     flooded: int = 0  # bytes sent by `flood`
-    refused_count: int = 0  # because of `capacity`
-    request_count: int = 0
-    working: int = 0  # requests that are neither refused nor answered
     in_flight: int = 0
     max_in_flight: int = 0
     abandoned_count: int = 0  # requests whose client disconnected before the response was complete
@@ -117,6 +109,10 @@ class Stub:
     def chat_requests(self) -> list[StubRequest]:
         """The requests for completions."""
         return [request for request in self.requests if request.path.endswith("/chat/completions")]
+
+    @property
+    def request_count(self) -> int:
+        return len(self.requests)
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(
@@ -161,14 +157,10 @@ class Stub:
     async def _serve_request(
         self, request: StubRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        if request.path.startswith("/set/capacity/"):
-            self.capacity = int(request.path.rpartition("/")[2])
         if not request.path.endswith("/chat/completions"):
             writer.write(encode_response(200, self._build_info(request.path)))
             return
-        self.request_count += 1
-        if self.keeps_requests:
-            self.requests.append(request)
+        self.requests.append(request)
         self._change_in_flight(1)
         # While nothing is sent, a disconnect shows only as the end of the client's stream.
         disconnect = asyncio.ensure_future(reader.read(1))
@@ -197,7 +189,6 @@ class Stub:
             return {"object": "list", "data": [{"id": name, "object": "model"} for name in SCENARIOS]}
         return {
             "requests": self.request_count,
-            "refused": self.refused_count,
             "most_in_flight": self.max_in_flight,
             "asked": [asdict(request) for request in self.requests],
         }
@@ -205,11 +196,7 @@ class Stub:
     async def _respond(self, request: StubRequest, writer: asyncio.StreamWriter) -> None:
         model = str(request.body.get("model", ""))
         scenario = self.queue.popleft() if self.queue else model
-        if self.capacity and self.working >= self.capacity:
-            self.refused_count += 1
-            scenario = "429"
-        else:
-            await self._work()
+        await asyncio.sleep(self.latency)
         if scenario == "hang":
             await asyncio.Event().wait()
         if scenario == "reset":
@@ -239,15 +226,6 @@ class Stub:
         else:
             writer.write(encode_response(200, parts))
         await writer.drain()
-
-    async def _work(self) -> None:
-        self.working += 1
-        try:
-            if self.latency:
-                load = max(self.working / self.workers, 1.0) if self.workers else 1.0
-                await asyncio.sleep(self.latency * load**self.power)
-        finally:
-            self.working -= 1
 
     def _build_error(self, scenario: str, request: StubRequest) -> bytes:
         if scenario in RAW_RESPONSES:
@@ -350,14 +328,8 @@ def main() -> None:
     parser.add_argument("--chars", type=int, default=0, help="length of a reply in characters")
     parser.add_argument("--text", default="", help="the reply")
     parser.add_argument("--queue", default="", help="scenarios of the first requests, separated by commas")
-    parser.add_argument("--capacity", type=int, default=0, help="requests at once, above which they get 429")
-    parser.add_argument("--retry-after", default="1", help='header of 429 and 503; "" for none')
-    parser.add_argument("--workers", type=int, default=0, help="requests at once, above which it slows down")
-    parser.add_argument("--power", type=float, default=1.0, help="by this power of the load")
-    parser.add_argument("--forget", action="store_true", help="keep no requests")
     given = vars(parser.parse_args())
     given["queue"] = deque(given["queue"].split(",") if given["queue"] else ())
-    given["keeps_requests"] = not given.pop("forget")
     with suppress(KeyboardInterrupt):
         asyncio.run(serve_until_closed(Stub(**given)))
 

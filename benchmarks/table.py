@@ -20,6 +20,9 @@ HEADINGS = (
 )
 
 
+SMOKE = "BENCHMARKS_SMOKE"
+
+
 @dataclass
 class Samples:
     """Repeated measurements of one thing, in seconds: CPU time of the process that does it, and wall time."""
@@ -125,5 +128,6 @@ def percentile(values: Sequence[float], fraction: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))]
 
 
-def format_ms(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"
+def shorten(count: int, least: int = 1) -> int:
+    """The count, or in a smoke run (`BENCHMARKS_SMOKE=1`) the least with which a row still runs."""
+    return least if os.environ.get(SMOKE) else count

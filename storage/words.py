@@ -14,7 +14,7 @@ FIRST_COMPARED_LENGTH = 600
 
 BEGINNING = 5
 """Characters: longer words that begin alike are compared as one, so that inflected ones are found (`rewrite`,
-`rewriting`). On the questions of `benchmarks recall` that finds as many as an English stemmer, in any language; with
+`rewriting`). On the questions of docs/memory.md that finds as many as an English stemmer, in any language; with
 four characters more unrelated ones are found, with six fewer inflected ones."""
 
 # With the tokenizer of the table `words` of the SQLite journal.

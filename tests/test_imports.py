@@ -42,7 +42,7 @@ ROOMS = {
         "background_tasks debate models redaction research settings signing storage",
         "anyio pydantic pydantic_core rfc8785",
     ),
-    "hooks": ("debate engine http redaction settings storage", "anyio httpx2 pydantic yaml"),
+    "hooks": ("debate engine http redaction settings storage", "anyio httpx2 pydantic ruamel"),
     "telemetry": (
         "debate engine models redaction settings storage",
         "anyio mcp opentelemetry prometheus_client pydantic",

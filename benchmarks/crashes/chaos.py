@@ -3,12 +3,8 @@
 Two servers share one database. Debates of all formats are created, stepped or left to run, paused, annotated
 and polled through either server, until each has ended or stays paused. `benchmarks.crashes.chaos_checks` then
 checks what must hold whatever happened.
-
-Usage: python -m benchmarks.crashes.chaos [--debates N] [--kills N] [--processes N] [--seed N] [--chaos SPEC]
-                                [--keep DIRECTORY]
 """
 
-import argparse
 import os
 import random
 import signal
@@ -16,7 +12,6 @@ import sqlite3
 import sys
 import tempfile
 from collections import Counter, deque
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.crashes.chaos_checks import MANUAL_PAUSE_REASON, CheckReport, Kill, check_results
 from benchmarks.processes.children import ROOT
-from benchmarks.table import Measurement
+from benchmarks.table import Measurement, shorten
 from server.debate.commands.setup.formats import FORMATS
 
 CHAOS = (
@@ -49,11 +44,14 @@ CALLS_PER_DEBATE = 9  # a usual minimum, over which the kills are spread
 
 @dataclass
 class Plan:
-    debates: int = 200
-    kills: int = 20
+    debates: int
+    kills: int
+    seed: int
     processes: int = 2
-    seed: int = 1
     chaos: str = CHAOS
+
+
+PLAN = Plan(debates=shorten(200, 6), kills=shorten(20, 1), seed=1)
 
 
 @dataclass(eq=False)
@@ -320,38 +318,14 @@ async def run_chaos(plan: Plan, folder: Path) -> CheckReport:
 
 async def measure_chaos() -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
-        report = await run_chaos(Plan(), Path(folder))
+        report = await run_chaos(PLAN, Path(folder))
     how = "; ".join([str(report), *report.problems[:3]])
     return [
         Measurement(
-            "chaos: problems after 200 debates and 20 kills", len(report.problems), "", 0, details=how
+            f"chaos: problems after {PLAN.debates} debates and {PLAN.kills} kills",
+            len(report.problems),
+            "",
+            0,
+            details=how,
         )
     ]
-
-
-def parse_arguments(arguments: Sequence[str]) -> tuple[Plan, str]:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.crashes.chaos")
-    defaults = Plan()
-    for name in ("debates", "kills", "processes", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
-    parser.add_argument("--chaos", default=defaults.chaos)
-    parser.add_argument("--keep", default="", help="a new directory for the database, the ledger and the log")
-    given = vars(parser.parse_args(arguments))
-    keep = given.pop("keep")
-    return Plan(**given), keep
-
-
-def main() -> None:
-    plan, keep = parse_arguments(sys.argv[1:])
-    if keep:
-        Path(keep).mkdir()
-        report = anyio.run(run_chaos, plan, Path(keep))
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            report = anyio.run(run_chaos, plan, Path(folder))
-    print(report, *report.problems, sep="\n")
-    sys.exit(bool(report.problems))
-
-
-if __name__ == "__main__":
-    main()

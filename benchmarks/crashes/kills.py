@@ -1,7 +1,4 @@
-"""Kill a server with SIGKILL at random instants: recorded entries stay, and the next call continues the debate.
-
-Usage: python -m benchmarks.crashes.kills [KILLS] [SEED], or `python -m benchmarks kills` for a hundred.
-"""
+"""Kill a server with SIGKILL at random instants: recorded entries stay, and the next call continues the debate."""
 
 import os
 import random
@@ -18,7 +15,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from benchmarks.processes.children import ROOT
-from benchmarks.table import Measurement
+from benchmarks.table import Measurement, shorten
 from server.compose import open_manager
 from server.debate.rules.decide import Ask, Record, decide
 from server.engine.database.errors import DebateNotFoundError
@@ -29,6 +26,7 @@ from server.settings import Settings
 from server.upkeep.check import check_database
 from storage.sqlite import SqliteJournal
 
+KILLS = shorten(100, 2)
 DELAY = 0.15
 """Seconds per model call: a round of three in sequence takes about as long as a process lives here."""
 
@@ -189,27 +187,14 @@ def count_recorded_answers(report: Report, snapshot: DebateSnapshot) -> None:
 
 async def measure_kills() -> list[Measurement]:
     with tempfile.TemporaryDirectory() as folder:
-        report = await run_kills(100, 1, Path(folder))
+        report = await run_kills(KILLS, 1, Path(folder))
     how = "; ".join([str(report), *report.problems[:3]])
     return [
         Measurement(
-            "kill -9 at random instants: problems after 100 kills",
+            f"kill -9 at random instants: problems after {KILLS} kills",
             len(report.problems),
             "",
             0,
             details=how,
         )
     ]
-
-
-def main() -> None:
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 30
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    with tempfile.TemporaryDirectory() as folder:
-        report = anyio.run(run_kills, kills, seed, Path(folder))
-    print(report, *report.problems, sep="\n")
-    sys.exit(bool(report.problems))
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.processes.children import OUR_SERVER, Server, build_environment
 from benchmarks.speed.debates import DEBATE
-from benchmarks.table import Measurement, Samples
+from benchmarks.table import Measurement, Samples, shorten
 
 DEBATES = 8
 GOAL_SECONDS = 10
@@ -22,7 +22,7 @@ async def measure_takeover() -> list[Measurement]:
     """From SIGKILL until all debates have gone on: with callers that wait for them, and with none."""
     lines = []
     for is_waited_for, repeats, name in (
-        (True, 3, "their callers ask another server"),
+        (True, shorten(3), "their callers ask another server"),
         (False, 1, "nobody asks"),
     ):
         samples = Samples()

@@ -19,8 +19,6 @@ TIMEOUT = 120  # seconds for a response
 
 OUR_SERVER = ("-m", "counterpoint")
 BARE_SERVER = ("-m", "benchmarks.processes.bare_server")
-COLLECTOR = ("-m", "benchmarks.processes.collector")
-WATCHED_SERVER = ("-m", "benchmarks.processes.watched_server")
 
 REQUEST_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -126,19 +124,10 @@ class Server:
 
 
 @asynccontextmanager
-async def start_stub(latency: float = 0.0, *options: str, chars: int = 1200) -> AsyncIterator[str]:
+async def start_stub(latency: float = 0.0) -> AsyncIterator[str]:
     """Start a stub provider in its own process, so that it does not share our CPU time. Yields its URL."""
-    arguments = ("--latency", str(latency), "--chars", str(chars), *options)
-    async with start_child("-m", "benchmarks.stub", *arguments) as url:
-        yield url
-
-
-@asynccontextmanager
-async def start_child(*command: str) -> AsyncIterator[str]:
-    """Start a process that ends with its stdin. Yields its first line, an address."""
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, *command), stdin=PIPE, stdout=PIPE, env=build_environment()
-    )
+    command = (sys.executable, "-m", "benchmarks.stub", "--latency", str(latency), "--chars", "1200")
+    child = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, env=build_environment())
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -148,19 +137,14 @@ async def start_child(*command: str) -> AsyncIterator[str]:
         await child.wait()
 
 
-async def ask_stub(url: str, path: str = "/asked") -> dict[str, Any]:
-    """What a stub has received: the number of requests, and the requests themselves, in order."""
-
-    def fetch() -> Any:
-        with urlopen(url.replace("/v1", path)) as page:  # noqa: S310  (a stub on loopback)
-            return json.load(page)
-
-    return dict(await asyncio.to_thread(fetch))
-
-
 async def read_request_bodies(url: str) -> list[dict[str, Any]]:
     """The bodies of the requests that a stub received, in order."""
-    return [chat["body"] for chat in (await ask_stub(url))["asked"]]
+
+    def fetch() -> Any:
+        with urlopen(url.replace("/v1", "/asked")) as page:  # noqa: S310  (a stub on loopback)
+            return json.load(page)
+
+    return [chat["body"] for chat in (await asyncio.to_thread(fetch))["asked"]]
 
 
 def provider_environment(folder: str | Path, url: str, model: str = "openai/fine") -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.processes.children import OUR_SERVER, Server, build_environment
 from benchmarks.speed.turns import FINDING, TURN_TEXT
-from benchmarks.table import Measurement, Samples, median
+from benchmarks.table import Measurement, Samples, median, shorten
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.open import open_debate
@@ -21,8 +21,8 @@ from server.settings import Settings
 TURN_COUNT = 520
 STATIONS = (10, 100, 500)  # the turns at which the cost is read
 SPAN = 8  # turns before and after a station over which it is averaged
-REPEATS = 3
-CALL_REPEATS = 30
+REPEATS = shorten(3)
+CALL_REPEATS = shorten(30)
 MAX_CALL_MS = 5
 
 

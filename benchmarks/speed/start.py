@@ -1,4 +1,4 @@
-"""The start of a server: CPU and time to `tools/list`, memory, and the first debate."""
+"""The start of a server: CPU and time to `tools/list`, and memory before and after a debate."""
 
 import json
 import tempfile
@@ -14,10 +14,11 @@ from benchmarks.processes.children import (
     provider_environment,
     start_stub,
 )
-from benchmarks.speed.debates import CHAIN_TOGETHER, LATENCY, run_debate
-from benchmarks.table import Measurement, Samples, median
+from benchmarks.speed.debates import APART, run_debate
+from benchmarks.table import Measurement, Samples, median, shorten
 
-REPEATS = 12
+REPEATS = shorten(12)
+MEMORY_REPEATS = shorten(5)
 BARE = "bare server"
 
 
@@ -41,7 +42,7 @@ async def measure_start() -> list[Measurement]:
                 Measurement(
                     f"spawn to `tools/list`, {era}, CPU",
                     median(ours.cpu) / median(bare.cpu),
-                    goal=1.05,
+                    goal=1.0,
                     ours=ours,
                     bare=bare,
                     bare_name=BARE,
@@ -52,68 +53,33 @@ async def measure_start() -> list[Measurement]:
 
 
 async def measure_memory() -> list[Measurement]:
-    """Memory of the process after `tools/list`, and the size of that list."""
-    memory: dict[tuple[str, ...], list[float]] = {OUR_SERVER: [], BARE_SERVER: []}
+    """Memory of the process after `tools/list` and after a debate through a provider, and the size of that list."""
+    idle, bare, after = [], [], []
     listed: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        environ = build_environment(COUNTERPOINT_DB=str(Path(folder) / "debates.db"))
-        for _ in range(5):
-            for command, megabytes in memory.items():
-                async with Server.start(*command, environ=environ) as server:
+    async with start_stub() as url:
+        for _ in range(MEMORY_REPEATS):
+            async with Server.start(*BARE_SERVER) as server:
+                await server.initialize()
+                await server.request("tools/list")
+                bare.append(server.read_memory() / 1024)
+            with tempfile.TemporaryDirectory() as folder:
+                async with Server.start(*OUR_SERVER, environ=provider_environment(folder, url)) as server:
                     await server.initialize()
-                    tools = (await server.request("tools/list"))["tools"]
-                    listed = tools if command == OUR_SERVER else listed
-                    megabytes.append(server.read_memory() / 1024)
-    ours, bare = median(memory[OUR_SERVER]), median(memory[BARE_SERVER])
+                    listed = (await server.request("tools/list"))["tools"]
+                    idle.append(server.read_memory() / 1024)
+                    await run_debate(server, APART)
+                    after.append(server.read_memory() / 1024)
     shown = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed]
     outputs = [tool.get("outputSchema") for tool in listed]
-    how = f"ours {ours:.1f} MB, {BARE} {bare:.1f} MB"
+    how = f"ours {median(idle):.1f} MB, {BARE} {median(bare):.1f} MB"
     return [
-        Measurement("idle memory beyond a bare server", ours - bare, "MB", 10, details=how),
+        Measurement("idle memory beyond a bare server", median(idle) - median(bare), "MB", 10, details=how),
+        Measurement("memory after a debate through a provider", median(after), "MB", 100),
         Measurement("`tools/list`, shown to a model", count_bytes(shown), "bytes", 12_000),
-        Measurement("`tools/list`, output schemas", count_bytes(outputs), "bytes", 16_000),
+        Measurement("`tools/list`, output schemas", count_bytes(outputs), "bytes", 12_000),
     ]
 
 
 def count_bytes(data: object) -> int:
     """Size as compact JSON."""
     return len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-async def measure_first_verdict() -> list[Measurement]:
-    """From spawn to the first verdict through a provider, with a new database each time, and memory after it."""
-    samples, memory, started_bare = Samples(), [], Samples()
-    async with start_stub(LATENCY) as url:
-        for repeat in range(6):
-            with tempfile.TemporaryDirectory() as folder:
-                for command, taken in ((BARE_SERVER, started_bare), (OUR_SERVER, samples)):
-                    started = perf_counter()
-                    async with Server.start(*command, environ=provider_environment(folder, url)) as server:
-                        await server.initialize()
-                        if command == OUR_SERVER:
-                            await run_debate(server, "second_opinion")
-                        if repeat:
-                            taken.wall.append(perf_counter() - started)
-                            taken.cpu.append(server.read_cpu())
-                            memory.append(server.read_memory() / 1024)
-    ours, bare = memory[1::2], memory[::2]
-    bare_name = f"{BARE}, handshake"
-    return [
-        Measurement(
-            f"spawn to first verdict, 3 x 3 and a judge at {LATENCY * 1000:.0f} ms",
-            median(samples.wall),
-            "s",
-            1.5,
-            ours=samples,
-            bare=started_bare,
-            bare_name=bare_name,
-            details=f"{CHAIN_TOGETHER:.1f} s of it are calls",
-        ),
-        Measurement(
-            "memory after a debate through a provider",
-            median(ours),
-            "MB",
-            100,
-            details=f"{BARE} {median(bare):.1f} MB",
-        ),
-    ]

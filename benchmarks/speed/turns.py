@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
 
@@ -13,8 +14,8 @@ from benchmarks.processes.children import (
     start_stub,
 )
 from benchmarks.processes.references import IN_SEQUENCE, TOGETHER, measure_bare_chains, measure_bare_commits
-from benchmarks.speed.debates import CALLS_PER_DEBATE, DEBATE, run_debate
-from benchmarks.table import Measurement, Samples, median
+from benchmarks.speed.debates import APART, CALLS_PER_DEBATE, DEBATE, run_debate
+from benchmarks.table import Measurement, Samples, median, shorten
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
 from server.engine.debates import DebateManager
@@ -22,8 +23,8 @@ from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 
-REPEATS = 40
-PROVIDER_REPEATS = 20
+REPEATS = shorten(40)
+PROVIDER_REPEATS = shorten(20)
 
 TURN_TEXT = "This point matters because the evidence and the practice of others weigh against it. " * 14
 FINDING = json.dumps({"reasoning": "It answered.", "verdict": "It prevailed.", "winner": "Ada", "margin": 2})
@@ -35,7 +36,7 @@ def constant_reply(request: Request) -> str:
 
 async def measure_turn() -> list[Measurement]:
     """The engine's cost of a turn with a model that answers at once. Each turn is durable before the next call."""
-    samples = {"verdict": Samples(), "second_opinion": Samples()}
+    samples = {"verdict": Samples(), APART: Samples()}
     with tempfile.TemporaryDirectory() as folder:
         models = {"fine": ScriptedModel(constant_reply, record_requests=False)}
         async with open_manager(Settings(db=str(Path(folder) / "a.db")), models, environ={}) as manager:
@@ -52,12 +53,12 @@ async def measure_turn() -> list[Measurement]:
             f"engine, CPU of a durable turn, {name}, model at 0 ms",
             median(samples[format_name].cpu) * 1000,
             "ms",
-            0.6,
+            1.5,
             ours=samples[format_name],
             bare=commits,
             bare_name="an SQLite insert of 2 kB with fsync",
         )
-        for format_name, name in (("verdict", "in sequence"), ("second_opinion", "together"))
+        for format_name, name in (("verdict", "in sequence"), (APART, "together"))
     ]
 
 
@@ -72,21 +73,16 @@ async def run_to_end(manager: DebateManager, format_name: str) -> None:
 async def measure_provider_turn() -> list[Measurement]:
     """All of the server's CPU, divided by the calls of the debate."""
     return [
-        await measure_through(model, format_name, name, goal)
-        for model, format_name, name, goal in (
-            ("openai/fine", "verdict", "a provider, in sequence", 1.5),
-            ("openai/fine", "second_opinion", "a provider, together", 1.5),
-            ("litellm/openai/fine", "verdict", "litellm, in sequence", None),
-        )
+        await measure_through("verdict", IN_SEQUENCE, "in sequence"),
+        await measure_through(APART, TOGETHER, "together"),
     ]
 
 
-async def measure_through(model: str, format_name: str, name: str, goal: float | None) -> Measurement:
+async def measure_through(format_name: str, waves: Sequence[int], name: str) -> Measurement:
     ours = Samples()
-    waves = IN_SEQUENCE if format_name == "verdict" else TOGETHER
     async with start_stub() as url:
         with tempfile.TemporaryDirectory() as folder:
-            async with Server.start(*OUR_SERVER, environ=provider_environment(folder, url, model)) as server:
+            async with Server.start(*OUR_SERVER, environ=provider_environment(folder, url)) as server:
                 await server.initialize()
                 await run_debate(server, format_name)
                 bodies = await read_request_bodies(url)
@@ -98,10 +94,10 @@ async def measure_through(model: str, format_name: str, name: str, goal: float |
     for seconds in (bare.cpu, bare.wall):
         seconds[:] = [one / CALLS_PER_DEBATE for one in seconds]
     return Measurement(
-        f"CPU of a turn through {name}, provider at 0 ms",
+        f"CPU of a turn through a provider, {name}, provider at 0 ms",
         median(ours.cpu) * 1000,
         "ms",
-        goal,
+        2.5,
         ours=ours,
         bare=bare,
         bare_name="a call by httpx2 alone",

@@ -1,19 +1,17 @@
 """What a turn of 1,200 characters takes on the disk: by how much more turns make the same debates larger."""
 
-import random
 import tempfile
 from pathlib import Path
 
-from benchmarks.stored.generated import DebateGenerator, build_finding
-from benchmarks.table import Measurement
+from benchmarks.stored.texts import TextGenerator
+from benchmarks.table import Measurement, shorten
 from server.compose import open_manager
 from server.debate.commands.requests import DebateRequest
-from server.models import Request
 from server.models.fakes.scripted import ScriptedModel
 from server.settings import Settings
 
 CHARS = 1200
-DEBATES = 60
+DEBATES = shorten(60, 2)
 DEBATERS = 3
 FEW_ROUNDS, MANY_ROUNDS = 2, 8
 
@@ -36,15 +34,11 @@ async def measure_disk() -> list[Measurement]:
 
 async def measure_file(rounds: int) -> int:
     """Bytes of the file, closed, after so many rounds of all debates, each text of its own."""
-    generator = DebateGenerator(random.Random(rounds), CHARS)  # noqa: S311  (texts, not secrets)
-
-    def script(request: Request) -> str:
-        return build_finding("Ada") if request.prompt.schema else generator.generate_text()
-
+    texts = TextGenerator(rounds, CHARS)
     debaters = [{"name": name, "stance": f"{name}'s way"} for name in ("Ada", "Ben", "Cy")]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.db"
-        models = {"fine": ScriptedModel(script, record_requests=False)}
+        models = {"fine": ScriptedModel(texts.reply, record_requests=False)}
         async with open_manager(Settings(db=str(path)), models, environ={}) as manager:
             for number in range(DEBATES):
                 request = DebateRequest.model_validate(

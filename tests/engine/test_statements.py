@@ -1,5 +1,6 @@
 """How many statements a request takes: a fixed number, whatever the number of seats and candidates."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -8,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.stored.day_sums import fill_day
 from server.debate.analysis.judgments import Judgment, Reading
 from server.debate.commands.requests import ChangesInput
 from server.engine.database.ledger import import_judgments
@@ -17,7 +17,8 @@ from server.engine.debates import DebateManager
 from server.engine.queries import compare_family, load_family, mark_family
 from server.models.fakes.scripted import ScriptedModel
 from server.web.sources import load_family_data
-from storage.contract.streams import Amount
+from storage.contract.journal import Journal
+from storage.contract.streams import Amount, StreamSummary
 from tests.support.engines import open_engine, run_debate, start_debate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("D20")]
@@ -95,6 +96,19 @@ async def test_the_budget_of_a_day_takes_as_many_statements_however_many_debates
         looked, reserved, settled = counts.pop()
         assert (looked, settled) == (2, 1)  # of all owners, and of this one
         assert reserved < 8  # with the begin and the end of its transaction
+
+
+async def fill_day(journal: Journal, day: str, numbers: range) -> None:
+    """Streams of three owners, each of which spent one request and a cent on a day."""
+
+    async def write(number: int) -> None:
+        owner, spent = ("local", "ann", "ben")[number % 3], {day: Amount(1, Decimal("0.01"))}
+        summary = StreamSummary("t", "concluded", {}, is_final=True, spending=spent, owner=owner)
+        at = f"{day}T00:00:00.000Z"
+        await journal.append(f"spent{number:07}", after=0, at=at, actor="x", bodies=[{}], summary=summary)
+
+    for start in range(numbers.start, numbers.stop, 500):
+        await asyncio.gather(*map(write, range(start, min(start + 500, numbers.stop))))
 
 
 async def count_budget(manager: DebateManager, database: str, *, spent: int) -> tuple[int, ...]:

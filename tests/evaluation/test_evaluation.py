@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import pytest
 
-from benchmarks.arms.population import Population
 from server.debate.facts.errors import InvalidRequestError
 from server.engine.debates import DebateManager
 from server.evaluation.plan import Plan
@@ -20,6 +19,7 @@ from server.models import Model, ModelError, OnText, Reply, Request
 from server.models.prices import PriceTable
 from tests.support.engines import open_engine
 from tests.support.patience import PATIENCE
+from tests.support.population import Population
 
 pytestmark = pytest.mark.requirement("N20")
 

@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 import pytest
 
-from benchmarks.arms.population import Population
 from server.evaluation.page import render_page
 from server.evaluation.plan import Plan
 from server.evaluation.questions import Question, parse_questions
@@ -21,6 +20,7 @@ from server.models.fakes.scripted import ScriptedModel
 from server.models.prices import PriceTable
 from tests.support.engines import open_engine
 from tests.support.patience import PATIENCE
+from tests.support.population import Population
 
 pytestmark = pytest.mark.requirement("D22", "N20")
 

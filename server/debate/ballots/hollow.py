@@ -1,6 +1,6 @@
 """Whether agreement may be hollow: seven signals with their raw counts, and four patterns that are unions of such.
 
-Signals and thresholds are those of a simulator of debates (`python -m benchmarks hollow`): agreement from a shared
+Signals and thresholds are those of a simulator of debates: agreement from a shared
 source can be told from independent agreement, mere conformity hardly. No signal tells a wrong unanimous answer from a
 right one, so that none of them ever moves how sure a verdict is.
 """

@@ -9,7 +9,7 @@ ours.
 
 A Thompson draw from that distribution stands for the model (Thompson 1933), narrowed by `DRAW_NARROWING` as Chapelle
 and Li (2011) reshape posteriors: the several seats of a team explore together, and wider draws give away more than
-they find (`python -m benchmarks team`).
+they find (docs/teams.md).
 
 Errors: the correlation of two models as the ledger has it, shrunk by `PAIR_ITEMS` to that of their families: the mean
 of the pairs within families, or between them, which is shrunk in turn by `FAMILY_ITEMS` to what was measured

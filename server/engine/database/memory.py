@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MIN_SHARE = 0.35
 """Of the weight of a question's words, what a related debate has at least: a twentieth more than where the first of the
-unrelated questions of `benchmarks recall` finds something."""
+unrelated questions of docs/memory.md finds something."""
 
 PROPOSED_SHARE = 0.15
 """The same of a debate that is compared by meaning, though it is not among the newest."""
@@ -74,7 +74,7 @@ MIN_CLOSENESS = 0.45
 """How close a related question is at least, from 0 for the mean of all questions to 1 for the same one.
 
 A cosine alone says little: unrelated questions have one of 0.1 with some models, and of 0.8 with others. This is the
-least twentieth at which no unrelated question of `benchmarks recall` finds anything, with either of two models."""
+least twentieth at which no unrelated question of docs/memory.md finds anything, with either of two models."""
 
 MOST_ALIKE = 0.99
 """Mean cosine from which on a model tells nothing apart."""

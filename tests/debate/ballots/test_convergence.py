@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.recorded.stopping import find_last_round
 from server.debate.ballots.convergence import find_stop_reason
 from server.debate.facts.beliefs import Converged, TalkSkipped
 from server.debate.facts.errors import IllegalEvent
@@ -278,14 +277,6 @@ def test_the_thresholds_are_exact(belief: str, movement: str, new: bool, opened:
     )
     assert found == reason
     assert find_stop_reason(Fraction(1, 2), None, is_anything_new=False, is_anything_open=False) == ""
-
-
-@stopping
-@pytest.mark.parametrize(
-    ("beliefs", "after"), [([0.95, 0.95, 0.95], 2), ([0.5, 0.6, 0.91, 0.5], 3), ([0.95], 1), ([0.5, 0.6], 2)]
-)
-def test_recorded_beliefs_end_a_talk_from_round_2_on(beliefs: list[float], after: int) -> None:
-    assert find_last_round([Fraction(str(belief)) for belief in beliefs]) == after
 
 
 @skipping
