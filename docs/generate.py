@@ -26,7 +26,7 @@ from server.cli.main import counterpoint
 from server.client_configs.clients import CLIENTS
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND
 from server.debate.commands.setup.formats import FORMATS, Format
-from server.debate.facts.events import KnownEvent
+from server.debate.facts.events import Event
 from server.debate.facts.setup.phases import Phase
 from server.hooks import matching
 from server.hooks.config import AllowedHosts, Hook, HooksConfig, InterventionAction, Webhook
@@ -76,7 +76,7 @@ def render_states() -> str:
 def render_event_catalogue() -> str:
     """Every kind of event: its meaning, and its fields with their types."""
     parts = []
-    for event in get_args(get_args(KnownEvent)[0]):
+    for event in get_args(get_args(Event)[0]):
         fields = [
             f"`{name}: {format_annotation(field.annotation)}`"
             for name, field in event.model_fields.items()

@@ -17,7 +17,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import ValidationError
 
-from server.debate.facts.events import KnownEvent, Recorded, load
+from server.debate.facts.events import Event, Recorded, load
 from server.debate.rules.decide import Over, decide, status
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
@@ -130,7 +130,7 @@ def test_it_can_be_shown(stream: str, kept: list[dict[str, Any]]) -> None:
 
 
 def test_every_kind_of_event_is_in_a_journal_that_is_kept() -> None:
-    known = {arm.model_fields["kind"].default for arm in get_args(get_args(KnownEvent)[0])}
+    known = {arm.model_fields["kind"].default for arm in get_args(get_args(Event)[0])}
     assert kinds(entry["body"] for _, _, kept in KEPT for entry in kept) == known
 
 

@@ -182,7 +182,7 @@ class DebateManager:
         guest: Guest = NOBODY,
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
-        parent = (await self.load(debate_id)).require_whole()
+        parent = await self.load(debate_id)
         setup, inherited = await self.planner.plan_fork(parent, at_round, changes, self.store.journal)
         identity = repeats.build_identity(joins, fork=debate_id, at_round=at_round, changes=changes)
         return await self._create(setup, inherited, actor, code, identity, guest, parent.owner)
@@ -227,7 +227,7 @@ class DebateManager:
         following = next_round(snapshot.debate)
         problem = f"Round {expected_round} cannot run yet: pass round={following}, the next one."
         require(expected_round <= following, problem)
-        if 0 < expected_round < following or not self._driver.can_run(snapshot.require_whole()):
+        if 0 < expected_round < following or not self._driver.can_run(snapshot):
             return snapshot
         snapshot = await self.store.adopt(debate_id)
         run = self._driver.ensure_running(snapshot, following)

@@ -95,8 +95,6 @@ class DebateDriver:
 
     def can_run(self, snapshot: DebateSnapshot) -> bool:
         """Whether a debate goes on without anybody's turn, those of clients' models apart that are lent now."""
-        if not snapshot.is_whole:
-            return False
         if snapshot.status != "waiting":
             return snapshot.status == "running"
         client = self.clients.get(snapshot.id)

@@ -84,10 +84,6 @@ def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
         envelope = json.loads(text)
     except ValueError:
         return Receipt(None, "The receipt that was kept is damaged.")
-    if not snapshot.is_whole:
-        return Receipt(
-            envelope, "It covers what a newer release has recorded, and cannot be checked by this one."
-        )
     try:
         check_receipt(envelope, snapshot.id, snapshot.entries)
     except InvalidRequestError as error:
@@ -98,8 +94,6 @@ def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
 def find_obstacle(manager: DebateManager, snapshot: DebateSnapshot) -> str:
     """Why a debate cannot be signed here and now; "" if it can."""
     signer = manager.store.signer
-    if not snapshot.is_whole:
-        return "A newer release has recorded in the debate, and signs it."
     if not snapshot.debate.ended:
         return "It is signed when the debate has ended."
     if signer is None or snapshot.is_foreign:
@@ -168,7 +162,7 @@ async def build_receipt_view(manager: DebateManager, snapshot: DebateSnapshot) -
 
 def sign_when_ended(manager: DebateManager, snapshot: DebateSnapshot) -> None:
     """Begin to sign a debate that has just ended. Never raises."""
-    if isinstance(snapshot.entries[-1].event, Ended) and not snapshot.is_foreign and snapshot.is_whole:
+    if isinstance(snapshot.entries[-1].event, Ended) and not snapshot.is_foreign:
         manager.start_task(sign_now, manager, snapshot)
 
 

@@ -77,9 +77,6 @@ class Recovery:
             logger.info("Resuming debate %s (its process is gone)", debate_id)
             try:
                 snapshot = await self.manager.follow(debate_id, wait=math.inf)
-                if not snapshot.is_whole:
-                    logger.warning("Debate %s is not resumed: a newer release has recorded in it", debate_id)
-                    return
                 del self.failure_counts[debate_id]
                 if snapshot.is_foreign and debate_id not in self.foreign:
                     self.foreign.add(debate_id)

@@ -92,14 +92,9 @@ class Run:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the debate is as far as requested, waits for somebody, or is left to a later release."""
+        """Whether the debate is as far as requested, or waits for somebody."""
         reached, found = has_reached(self.snapshot.debate, self.through_round), self.snapshot.status
-        return (
-            reached
-            or not self.snapshot.is_whole
-            or found == "paused"
-            or (found == "waiting" and not self.asks_client)
-        )
+        return reached or found == "paused" or (found == "waiting" and not self.asks_client)
 
     @property
     def asks_client(self) -> bool:
@@ -135,7 +130,7 @@ class Runner:
         cache = self.store.cache
         if cache and run.snapshot.debate.setup.cache == "reuse":
             run.reuse = AnswerReuse(cache, run.snapshot.id, run.snapshot.owner)
-        while run.snapshot.is_whole and not has_reached(run.snapshot.debate, run.through_round):
+        while not has_reached(run.snapshot.debate, run.through_round):
             if run.snapshot.is_foreign:
                 raise ForeignRecordError(run.snapshot.id)
             for before_step in self.before_steps:
@@ -277,9 +272,7 @@ class Runner:
         while True:
             # Whichever attempt an answer belongs to, its slot has to be open in this round.
             debate = run.snapshot.debate
-            accepted = {
-                (debate.round, slot.key) for slot in acceptable_slots(debate) if run.snapshot.is_whole
-            }
+            accepted = {(debate.round, slot.key) for slot in acceptable_slots(debate)}
             events = [event for call, event in results if event and (call.round, call.slot_key) in accepted]
             debate = replay(events, debate)
             # Code of the caller may raise, which must not cost an answer.

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from server.debate.facts.answers import Observed
-from server.debate.facts.events import Balloted, KnownEvent, Recorded
+from server.debate.facts.events import Balloted, Event, Recorded
 from server.debate.facts.fact import Fact
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.text import clean, collapse_whitespace
@@ -54,7 +54,7 @@ def is_scalar(annotation: Any) -> bool:
 @cache
 def own_fields(kind: str) -> list[str]:
     """The scalar fields of a kind of fact, and what follows from its others: text, number or boolean."""
-    models: tuple[type[Fact], ...] = get_args(get_args(KnownEvent)[0])
+    models: tuple[type[Fact], ...] = get_args(get_args(Event)[0])
     [model] = [one for one in models if one.model_fields["kind"].default == kind]
     types = {name: field.annotation for name, field in model.model_fields.items() if name != "kind"}
     names = [name for name, annotation in types.items() if is_scalar(annotation)]

@@ -16,7 +16,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import anyio
-from pydantic import ValidationError
 
 from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
@@ -33,13 +32,9 @@ from server.hooks.config import Action, Hook, HooksConfig
 from server.hooks.matching import collect_fields, fill_template
 from server.hooks.scanner import (
     ACTOR_PREFIX,
-    UNREAD,
     EntryScanner,
     PastDebates,
-    can_read,
     is_recent,
-    is_temporary,
-    leave_unread,
 )
 from server.hooks.webhook import DeliveryResult, build_body, build_headers, post
 from storage.contract.errors import StorageError
@@ -231,7 +226,7 @@ class HookRunner:
         for name, index in due:
             hook = hooks.get(name)
             is_free = holders.get(lease_name(name, index), self.manager.holder) == self.manager.holder
-            if hook and UNREAD <= index < len(hook.do) and is_free:
+            if hook and 0 <= index < len(hook.do) and is_free:
                 self.active.add((name, index))
                 self.manager.start_task(self.run_worker, hook, index)
 
@@ -242,7 +237,7 @@ class HookRunner:
                 item = await self.outbox.first_due(hook.name, index, self.now())
                 if item is None:
                     break
-                await (self.read_again if index == UNREAD else self.process)(hook, item)
+                await self.process(hook, item)
         except Exception as error:  # the item is delivered again
             if not isinstance(error, StorageError | StorageUnavailableError):  # which the journal logs
                 logger.exception("The worker of hook %s stopped; it restarts", hook.name)
@@ -253,29 +248,8 @@ class HookRunner:
             self.active.discard((hook.name, index))
             self.wake()
 
-    async def read_again(self, hook: Hook, item: OutboxItem) -> None:
-        """Match an entry that another release could not read, or leave it for a while."""
-        try:
-            items = await self.scanner.read_again(hook, item)
-        except (DebateNotFoundError, StorageUnavailableError) as error:
-            if is_temporary(error):
-                raise
-            logger.warning("Hook %s skips debate %s: %s", hook.name, item.stream, error)
-            items = []
-        await self.outbox.replace(item, items)
-
-    async def is_read(self, item: OutboxItem) -> bool:
-        """Whether this release can read what an item is about. What else is wrong the delivery says."""
-        try:
-            return can_read(await self.past.load(item.stream, item.seq), item.seq)
-        except (DebateNotFoundError, StorageUnavailableError) as error:
-            return not isinstance(error.__cause__, ValidationError)
-
     async def process(self, hook: Hook, item: OutboxItem) -> None:
         """Attempt a delivery, then complete or reschedule its item."""
-        if not await self.is_read(item):
-            await self.outbox.replace(item, [leave_unread(item)])
-            return
         action = hook.do[item.queue_index]
         result = await self.deliver(hook, action, item)
         attempts = item.attempts + 1

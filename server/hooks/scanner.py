@@ -4,13 +4,10 @@ import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from pydantic import ValidationError
-
-from server.debate.facts.answers import Unknown
 from server.debate.facts.events import Recorded
 from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
@@ -26,11 +23,6 @@ MAX_ENTRIES_PER_SCAN = 500
 MAX_REACHED = 64  # states that readers go on from
 SCANNER = ""  # the scanner among the readers; the others have the names of queues
 ACTOR_PREFIX = "hook "
-
-UNREAD = -1
-"""The queue of a hook for entries that a later release has recorded: a process of one reads them again."""
-
-READ_AGAIN_SECONDS = 20.0  # between two looks at such an entry
 
 logger = logging.getLogger(__name__)
 
@@ -124,19 +116,13 @@ class EntryScanner:
         except (DebateNotFoundError, StorageUnavailableError) as error:
             if is_temporary(error):
                 raise
-            if isinstance(error.__cause__, ValidationError):
-                return [build_unread(hook, one, now) for one in references for hook in active]
             logger.warning("Hooks skip debate %s: %s", debate_id, error)
             return []
         items: list[OutboxItem] = []
         for reference in references:
             entry = snapshot.entries[reference.seq - 1]
-            if entry.restored or not is_recent(entry, now, self.config.max_age_hours):
-                continue
-            if can_read(snapshot, reference.seq):
+            if not entry.restored and is_recent(entry, now, self.config.max_age_hours):
                 items += self._match(snapshot, reference, active, now)
-            else:
-                items += [build_unread(hook, reference, now) for hook in active]
         return items
 
     def _match(
@@ -156,67 +142,15 @@ class EntryScanner:
                     items += build_items(hook, reference, entry, name, now.timestamp())
         return items
 
-    async def read_again(self, hook: Hook, item: OutboxItem) -> list[OutboxItem]:
-        """What takes the place of an item of `UNREAD`: the work, or itself for a while later.
-
-        Raises:
-            DebateNotFoundError: the debate is gone.
-            StorageUnavailableError: it was altered, or the database cannot be read now.
-        """
-        now = self.clock()
-        try:
-            snapshot = await self.past.load(item.stream, item.seq)
-        except StorageUnavailableError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-        else:
-            if can_read(snapshot, item.seq):
-                return self._find_work(hook, item, snapshot, now)
-        if item.attempts * READ_AGAIN_SECONDS > self.config.max_age_hours * 3600:
-            text = "Hook %s gave up on entry %d of debate %s: no newer release has read it"
-            logger.warning(text, hook.name, item.seq, item.stream)
-            return []
-        due_at = now.timestamp() + READ_AGAIN_SECONDS
-        return [replace(item, due_at=due_at, attempts=item.attempts + 1)]
-
-    def _find_work(
-        self, hook: Hook, item: OutboxItem, snapshot: DebateSnapshot, now: datetime
-    ) -> list[OutboxItem]:
-        if item.event:
-            queue, _, name = item.event.partition(" ")
-            found = build_delivery_id(hook.name, item.stream, item.seq, name, int(queue))
-            return [replace(item, id=found, queue_index=int(queue), event=name, attempts=0)]
-        reference = EntryReference(item.position, item.stream, item.seq, 0)
-        return self._match(snapshot, reference, [hook], now)
-
 
 def is_temporary(error: Exception) -> bool:
-    """Whether a busy database is the cause: not that a debate was deleted, altered, or written by a later release."""
+    """Whether a busy database is the cause: not that a debate was deleted or altered."""
     cause = error.__cause__
     return isinstance(cause, StorageError) and not isinstance(cause, DamagedStreamError)
 
 
 def is_recent(entry: Recorded, now: datetime, max_age_hours: float) -> bool:
     return now - datetime.fromisoformat(entry.at) <= timedelta(hours=max_age_hours)
-
-
-def can_read(snapshot: DebateSnapshot, seq: int) -> bool:
-    """Whether this release knows what the debate was after an entry: none before it is of a later release."""
-    return not any(isinstance(entry.event, Unknown) for entry in snapshot.entries[:seq])
-
-
-def build_unread(hook: Hook, reference: EntryReference, now: datetime) -> OutboxItem:
-    """An entry that is left to a later release."""
-    stream, seq, position = reference.stream, reference.seq, reference.position
-    item_id = build_delivery_id(hook.name, stream, seq, "", UNREAD)
-    return OutboxItem(item_id, hook.name, UNREAD, stream, seq, position, "", due_at=now.timestamp())
-
-
-def leave_unread(item: OutboxItem) -> OutboxItem:
-    """A delivery that is left to a later release."""
-    event = f"{item.queue_index} {item.event}"
-    item_id = build_delivery_id(item.reader, item.stream, item.seq, event, UNREAD)
-    return replace(item, id=item_id, queue_index=UNREAD, event=event, attempts=0)
 
 
 def build_items(

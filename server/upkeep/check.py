@@ -21,7 +21,6 @@ from storage.contract.journal import Journal
 from storage.contract.streams import StreamSummary
 
 DAMAGED_INDEX = "the search index is damaged"
-NEWER = "a newer release has recorded in it what this one cannot read"
 FOREIGN_WORDS = "the search index has words that no debate has"
 
 
@@ -106,10 +105,6 @@ class DatabaseCheck:
         """What is stored of a debate for lists and sums and does not follow from its entries."""
         while True:
             snapshot = await self.manager.store.read(debate_id)
-            if not snapshot.is_whole:
-                self.problems.append(Problem(debate_id, NEWER))
-                self.unread.append(debate_id)
-                return
             expected = build_whole_summary(snapshot)
             wrong = find_differences(expected, await self.journal.read_summary(debate_id))
             words = self.journal.split_words(expected)
@@ -126,9 +121,6 @@ class DatabaseCheck:
 
     async def rewrite(self, snapshot: DebateSnapshot) -> bool:
         version, summary = snapshot.debate.version, build_whole_summary(snapshot)
-        if not snapshot.is_whole:
-            stored = await self.journal.read_summary(snapshot.id)
-            summary = replace(stored, search_text=summary.search_text)
         return await self.journal.rewrite_summary(snapshot.id, version, summary)
 
     async def rebuild_index(self, problem: str, debate_ids: list[str]) -> None:

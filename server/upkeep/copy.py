@@ -6,7 +6,7 @@ too. Whatever is there already is not written again.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
@@ -167,13 +167,11 @@ class Copy:
         self, debate_id: str, entries: list[Entry], seal: str, owner: str
     ) -> StreamSummary:
         """What follows from the entries; of a debate that this release cannot read, what is stored."""
-        stored = await self.journal.read_summary(debate_id)
         try:
             snapshot = self.source.store.build_snapshot(debate_id, entries, seal, owner)
         except StorageUnavailableError:
-            return stored
-        summary = build_whole_summary(snapshot)
-        return summary if snapshot.is_whole else replace(stored, search_text=summary.search_text)
+            return await self.journal.read_summary(debate_id)
+        return build_whole_summary(snapshot)
 
     def compute_seal(self, debate_id: str, entries: list[Entry], seal: str, owner: str, seq: int) -> str:
         """That of an earlier end of a debate, if this installation has recorded it."""

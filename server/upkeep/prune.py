@@ -12,7 +12,7 @@ from server.engine.database.errors import (
 from server.engine.database.snapshots import format_time
 from server.engine.debates import DebateManager
 from server.engine.queries import FINAL_STATUSES
-from server.upkeep.check import NEWER, Problem
+from server.upkeep.check import Problem
 from server.upkeep.deletion import finish_removal, remove_debate
 
 HOOK_DAYS = 30
@@ -119,9 +119,6 @@ class Pruning:
     async def remove(self, debate_id: str) -> None:
         """Remove a debate, unless somebody writes to it now."""
         snapshot = await self.manager.store.read(debate_id)
-        if not snapshot.is_whole:
-            self.result.spared[debate_id] = NEWER
-            return
         left = await remove_debate(
             self.manager, debate_id, snapshot, actor=self.actor, only_if_unchanged=True, keep_judgments=True
         )

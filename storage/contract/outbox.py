@@ -85,12 +85,6 @@ class Outbox(Protocol):
     async def complete(self, item: OutboxItem) -> None:
         """Delete an item."""
 
-    async def replace(self, item: OutboxItem, items: Sequence[OutboxItem]) -> None:
-        """Delete an item and store others in its place, behind those that are there, in one transaction.
-
-        Nothing happens if it is not there any more.
-        """
-
     async def reschedule(self, item: OutboxItem) -> None:
         """Store `due_at` and `attempts` of an item. Those behind it wait for it."""
 

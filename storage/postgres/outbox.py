@@ -142,14 +142,6 @@ class PostgresOutbox:
     async def complete(self, item: OutboxItem) -> None:
         await self._db.write("delete from outbox where id = $1", item.id)
 
-    async def replace(self, item: OutboxItem, items: Sequence[OutboxItem]) -> None:
-        async def write(session: Session) -> None:
-            await session.fetch(LOCK_READER, item.reader)
-            if await session.fetch("delete from outbox where id = $1 returning id", item.id):
-                await session.fetch(RESTORE_ITEMS, *transpose([astuple(one) for one in items], 9))
-
-        await self._db.transact(write)
-
     async def reschedule(self, item: OutboxItem) -> None:
         sql = "update outbox set due = $1, attempts = $2 where id = $3"
         await self._db.write(sql, item.due_at, item.attempts, item.id)

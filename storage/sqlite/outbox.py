@@ -113,11 +113,6 @@ class SqliteOutbox:
     async def complete(self, item: OutboxItem) -> None:
         await self._db.writer.fetch_all("delete from outbox where id = ?", item.id)
 
-    async def replace(self, item: OutboxItem, items: Sequence[OutboxItem]) -> None:
-        async with self._db.writer.transaction() as db:
-            if await db.execute_fetchall("delete from outbox where id = ? returning id", [item.id]):
-                await db.executemany(RESTORE_ITEM, [astuple(one) for one in items])
-
     async def reschedule(self, item: OutboxItem) -> None:
         sql = "update outbox set due = ?, attempts = ? where id = ?"
         await self._db.writer.fetch_all(sql, item.due_at, item.attempts, item.id)

@@ -158,19 +158,6 @@ class ItemContract:
         assert await outbox.first_due("r", 0, 150) == later
         assert await take_all(outbox, now=150) == ["r-1-0e", "r-2-0e"]
 
-    async def test_an_item_is_replaced_by_others_behind_those_that_are_there(self, outbox: Outbox) -> None:
-        first, second = build_item(1, queue_index=-1), build_item(2, queue_index=-1)
-        await put_items(outbox, first, second)
-
-        await outbox.replace(first, [replace(first, due_at=90), build_item(1, event="found")])
-        await outbox.replace(build_item(9), [build_item(9, event="of what is gone")])
-        assert await take_all(outbox, queue_index=-1) == [second.id, first.id]
-        assert await take_all(outbox) == [build_item(1, event="found").id]
-
-        await put_items(outbox, build_item(10), build_item(11))
-        await outbox.replace(build_item(10), [])
-        assert await take_all(outbox) == [build_item(11).id]
-
     async def test_what_nobody_did_for_long_is_forgotten(self, outbox: Outbox) -> None:
         await put_items(outbox, build_item(1, due_at=10), build_item(2))
 

@@ -21,7 +21,6 @@ from server.debate.facts.answers import (
     PromptFunctionsLost,
     PromptsComputed,
     Researched,
-    Unknown,
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.earlier import EarlierWithdrawn
@@ -104,7 +103,7 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None: 
         case Researched():
             tools = [f"{found.tool}{' (failed)' if found.failed else ''}" for found in event.lookups]
             print_note(out, f"{event.seat} looks it up: {', '.join(tools)}")
-        case PromptsComputed() | Concluded() | Synthesized() | Ended() | Unknown():
+        case PromptsComputed() | Concluded() | Synthesized() | Ended():
             pass
         case Balloted() | Measured() | Digested() | PassageRead():
             print_aside(out, event)

@@ -1,7 +1,7 @@
 """What answers have in common, what is marked in them, what is looked up and read beside them, and stand-ins."""
 
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -293,13 +293,3 @@ class HandoffFailed(SlotFact):
 
     kind: Literal["handoff_failed"] = "handoff_failed"
     detail: str
-
-
-class Unknown(Fact):
-    """What a later release recorded, and this one cannot read. The journal keeps it as it was written.
-
-    It is never recorded. `known`: as far as this release can read it, where it is of a kind that is known here.
-    """
-
-    kind: str
-    known: Any = None

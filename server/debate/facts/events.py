@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from server.debate.facts.answers import (
     MESSAGE_SLOT,
@@ -29,7 +29,6 @@ from server.debate.facts.answers import (
     PromptsComputed,
     Researched,
     SlotFact,
-    Unknown,
     Usage,
 )
 from server.debate.facts.beliefs import (
@@ -260,9 +259,8 @@ RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed 
 LateEvent = TagEvent | EarlierWithdrawn  # also after the end
 EndEvent = Concluded | Paused | Resumed | Ended
 CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
-KnownEvent = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
-Event = KnownEvent | Unknown
-_event: TypeAdapter[KnownEvent] = TypeAdapter(KnownEvent, config=ConfigDict(defer_build=True))
+Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]
+_event: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,24 +275,10 @@ class Recorded:
     restored: bool = False  # it came with a file, and happened elsewhere
 
 
-def load(body: Mapping[str, Any]) -> KnownEvent:
+def load(body: Mapping[str, Any]) -> Event:
     """Read an event from the body of a journal entry.
 
     Raises:
         pydantic.ValidationError: no event of this release has this shape.
     """
     return _event.validate_python(body)
-
-
-def load_recorded(body: Mapping[str, Any]) -> Event:
-    """As `load`, from the journal of this installation: a later release, which uses it too, may have written it."""
-    try:
-        return load(body)
-    except ValidationError:
-        kind = body.get("kind")
-        try:
-            return Unknown(kind=str(kind), known=_event.validate_python(body, extra="ignore"))
-        except ValidationError:
-            if not isinstance(kind, str) or kind == "opened":
-                raise
-            return Unknown(kind=kind)

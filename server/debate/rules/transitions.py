@@ -23,7 +23,6 @@ from server.debate.facts.answers import (
     PromptFunctionsLost,
     PromptsComputed,
     SlotFact,
-    Unknown,
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
 from server.debate.facts.earlier import EarlierWithdrawn
@@ -34,7 +33,6 @@ from server.debate.facts.events import (
     Concluded,
     Ended,
     Event,
-    KnownEvent,
     LateEvent,
     Paused,
     PhaseEntered,
@@ -67,33 +65,9 @@ from server.debate.votes.voters import verdict_source
 def apply(debate: Debate | None, event: Event) -> Debate:
     """The debate after this event.
 
-    After one of a later release, what is not possible is unknown, too: it may follow from that one.
-
     Raises:
         IllegalEvent: the event is not possible now. The debate is unchanged.
     """
-    if isinstance(event, Unknown):
-        return apply_unknown(debate, event)
-    try:
-        return apply_known(debate, event)
-    except IllegalEvent:
-        if debate is None or not debate.unknown:
-            raise
-        return apply_unknown(debate, Unknown(kind=event.kind))
-
-
-def apply_unknown(debate: Debate | None, event: Unknown) -> Debate:
-    """The debate after an event of a later release, as far as this one can tell."""
-    if event.known is not None:
-        debate = apply(debate, event.known)
-    elif debate is None:
-        raise IllegalEvent(f"{event.kind} before the debate was opened")
-    else:
-        debate = replace(debate, version=debate.version + 1)
-    return replace(debate, unknown=(*debate.unknown, event))
-
-
-def apply_known(debate: Debate | None, event: KnownEvent) -> Debate:
     if debate is None:
         if isinstance(event, Opened):
             return Debate(setup=event)
@@ -103,7 +77,7 @@ def apply_known(debate: Debate | None, event: KnownEvent) -> Debate:
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
 
 
-def apply_by_kind(debate: Debate, event: KnownEvent) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
+def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
     match event:
         case Opened():
             raise IllegalEvent("it was opened already")

@@ -23,7 +23,6 @@ from server.debate.facts.answers import (
     PromptsComputed,
     Researched,
     SlotFact,
-    Unknown,
     Usage,
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped, VotingRule
@@ -104,7 +103,6 @@ class Debate:
     mirror: escalation.MirrorHeld | escalation.MirrorSkipped | None = None
     verdict: Concluded | None = None
     ended: Ended | None = None
-    unknown: tuple[Unknown, ...] = ()  # of a later release, and what follows from them
     cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """What was found in finished rounds (`by_round`, `prompts.transcript`), each beside all that it was made of."""
 

@@ -27,7 +27,7 @@ from server.debate.state.debate import Debate
 from server.debate.views.awaited import awaited_seats
 from server.debate.views.names import name_debate, show_turn
 from server.debate.views.visibility import is_visible, list_blind_seats, shows_seat
-from server.debate.views.warnings import describe_unknown, failure_lines, list_recalled
+from server.debate.views.warnings import failure_lines, list_recalled
 from server.debate.votes.teams import show_team
 
 
@@ -194,8 +194,6 @@ def moderator_summary(debate: Debate) -> str:
 
 def status_reason(debate: Debate) -> str:
     """Why the debate ended, paused or waits, or what it does beyond itself; "" while it just runs."""
-    if debate.unknown and not debate.ended:
-        return describe_unknown(debate)
     if debate.ended:
         return debate.ended.reason
     if paused := name_debate(debate).paused:

@@ -18,7 +18,6 @@ from server.debate.facts.answers import (
     Observed,
     PassageRead,
     Researched,
-    Unknown,
 )
 from server.debate.facts.beliefs import Alerted, Converged, TalkSkipped
 from server.debate.facts.events import (
@@ -112,8 +111,6 @@ def list_blind_seats(debate: Debate) -> list[str]:
 def is_hidden(debate: Debate, event: Event) -> bool:
     """Whether clients see of an event only that it happened: because of its seat, or of what it is made of."""
     match event:
-        case Unknown():
-            return True  # it may be what nobody is to see yet
         case TalkSkipped() | Converged() | Measured() | Alerted():
             return not shows_beliefs(debate)
         case Challenged():

@@ -343,12 +343,3 @@ def describe_client_requests(setup: Opened) -> str:
 def describe_stance_changes(setup: Opened) -> str:
     names = ", ".join(setup.forked_restanced)
     return f"Up to round {setup.forked_at_round}, {names} argued for another stance, before the fork."
-
-
-def describe_unknown(debate: Debate) -> str:
-    """That a later release recorded in the debate, and what follows, in a sentence or two."""
-    kinds = ", ".join(dict.fromkeys(event.kind for event in debate.unknown))
-    return (
-        f"A newer release has recorded what this one cannot read ({kinds}), and goes on with the debate. "
-        "This one shows what it can read of it, and changes nothing: update counterpoint-mcp."
-    )

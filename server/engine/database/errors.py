@@ -6,7 +6,6 @@
     ├── NoModelError                no model is configured                    (server.models.registry)
     ├── DebateNotFoundError         nothing is stored under this id
     │   └── DebateDeletedError          any more
-    ├── NewerRecordError            a later release has recorded in the debate
     ├── ForeignRecordError          its newest entries were not recorded by this installation
     ├── TwinError                   the debate was begun already              (server.engine.database.repeats)
     └── StorageUnavailableError     the database is damaged, or of a later release
@@ -52,10 +51,6 @@ class ForeignRecordError(DebateError):
             f"Debate {debate_id} has entries that this installation did not record, so that it is not run unasked. "
             "Read them, then call step_round to go on."
         )
-
-
-class NewerRecordError(DebateError):
-    """A later release has recorded in the debate what this one cannot read: it goes on there."""
 
 
 class StorageUnavailableError(DebateError):

@@ -4,13 +4,10 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
 
-from server.debate.facts.events import Event, Recorded, load_recorded
+from server.debate.facts.events import Event, Recorded, load
 from server.debate.views.state import StoredDebate
-from server.debate.views.warnings import describe_unknown
 from server.engine.database.daily_budget import DaySum
-from server.engine.database.errors import NewerRecordError
 from storage.contract import LOCAL_OWNER
 from storage.contract.streams import Entry
 
@@ -31,19 +28,8 @@ class DebateSnapshot(StoredDebate):
         return self.is_own and super(DebateSnapshot, self).is_unattended
 
     @property
-    def is_whole(self) -> bool:
-        """Whether this release can read all of it. What a later one recorded in is shown, and not continued."""
-        return not self.debate.unknown
-
-    @property
     def is_own(self) -> bool:
-        return self.is_whole and not self.is_foreign
-
-    def require_whole(self) -> Self:
-        """Itself. Raises NewerRecordError: what this release adds might not fit to what it cannot read."""
-        if not self.is_whole:
-            raise NewerRecordError(f"Debate {self.id}: {describe_unknown(self.debate)}")
-        return self
+        return not self.is_foreign
 
     def ends_with(self, event: Event) -> bool:
         """Whether this very object was recorded last, and not an event that another writer recorded."""
@@ -61,4 +47,4 @@ def format_time(time: datetime) -> str:
 
 
 def parse_entry(entry: Entry) -> Recorded:
-    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load_recorded(entry.body), entry.restored)
+    return Recorded(entry.seq, entry.at, entry.actor, entry.hash, load(entry.body), entry.restored)

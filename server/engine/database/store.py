@@ -281,7 +281,7 @@ class DebateStore:
 
     async def adopt(self, debate_id: str) -> DebateSnapshot:
         """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""
-        snapshot = (await self.load(debate_id)).require_whole()
+        snapshot = await self.load(debate_id)
         if not snapshot.is_foreign or self.journal.is_read_only:
             return snapshot
         last = snapshot.entries[-1]
@@ -325,8 +325,8 @@ class DebateStore:
         key: OpeningKey | None = None,
         reserved: Reservation | None = None,
     ) -> DebateSnapshot:
-        """Write the events that lead to this state. Raises ConflictError, NewerRecordError."""
-        history = reached.require_whole().entries
+        """Write the events that lead to this state. Raises ConflictError."""
+        history = reached.entries
         at = format_time(self.clock())
         if history:
             at = max(at, history[-1].at)  # clocks are set back, and differ between servers
@@ -386,7 +386,7 @@ class DebateStore:
 
     async def resume_if_due(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """Resume a debate that was paused until a time that has passed, if it can be recorded."""
-        if snapshot.is_foreign or self.journal.is_read_only or not snapshot.is_whole:
+        if snapshot.is_foreign or self.journal.is_read_only:
             return snapshot
         while (paused := snapshot.debate.paused) and "" < paused.until <= format_time(self.clock()):
             snapshot = await self.record(snapshot, (Resumed(reason="the time it was paused until has come"),))

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from server.debate.facts.answers import Researched, Usage
-from server.debate.facts.events import KnownEvent, Paused, Resumed
+from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
@@ -140,6 +140,6 @@ class TestNames:
             assert told[kind] == ["agent_message"]
 
     def test_every_kind_of_fact_has_a_name(self) -> None:
-        kinds = {kind.model_fields["kind"].default for kind in get_args(get_args(KnownEvent)[0])}
+        kinds = {kind.model_fields["kind"].default for kind in get_args(get_args(Event)[0])}
         assert set(EVENT_NAMES) == kinds
         assert all(EVENT_NAMES.values())
