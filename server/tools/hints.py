@@ -14,7 +14,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded
 from server.debate.rules.decide import next_round
 from server.debate.state.debate import Debate
-from server.debate.state.memo import keep_recent
+from server.debate.state.memo import once
 from server.debate.views.awaited import describe_awaited_text, list_written_calls
 from server.debate.views.state import StoredDebate
 
@@ -111,7 +111,7 @@ def can_conclude(debate: Debate) -> bool:
     return False
 
 
-@keep_recent
+@once
 def find_fork_round(debate: Debate, debate_id: str, entries: Sequence[Recorded]) -> int:
     """The last round of talk if a fork of an ended debate can share it, or 0."""
     with suppress(InvalidRequestError):

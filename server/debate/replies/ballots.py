@@ -16,9 +16,8 @@ from server.debate.ballots.waves import find_wave, is_blind_ballot
 from server.debate.facts.beliefs import Citation, Share, build_shares
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.prompts.ballots import list_ballot_positions
+from server.debate.replies.choices import NO_SIDE, resolve_vote
 from server.debate.replies.extract import Reply, find_json, find_sections, normalize_keys, normalize_name
-from server.debate.replies.findings import NO_SIDE
-from server.debate.replies.votes import resolve_vote
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels

@@ -26,18 +26,6 @@ MAX_LOOSE_CANDIDATES = 10  # opening braces, from the end, whose JSON may have c
 MAX_LOOSE_JSON_LENGTH = 10_000  # characters of such JSON
 MAX_SECTIONS_LENGTH = 12_000  # characters at the end of a reply in which headings are looked for
 
-HEADING_ALIASES: dict[str, tuple[str, ...]] = {
-    "winner": ("gewinner", "sieger", "胜者", "获胜者", "赢家"),
-    "beliefs": ("überzeugungen", "信念"),
-    "choice": ("wahl", "选择"),
-    "reasoning": ("begründung", "理由"),
-    "verdict": ("urteil", "裁决"),
-    "summary": ("zusammenfassung", "总结"),
-    "status": ("状态",),
-    "decision": ("entscheidung", "决定"),
-}
-"""Headings of answers in other languages than the prompt's."""
-
 _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[}\]])', re.DOTALL)
 """Strings, to be left alone; comments and trailing commas, to be blanked."""
 
@@ -177,21 +165,19 @@ def decode_object(text: str, start: int, *, is_loose: bool) -> tuple[dict[str, A
 
 
 def find_sections(text: str, names: Sequence[str]) -> dict[str, str]:
-    """What stands under headings such as "1) SUMMARY:", "**Status** =" or "FINAL DECISION:", by their English names.
+    """What stands under headings such as "1) SUMMARY:", "**Status** =" or "FINAL DECISION:", by their names.
 
     Of several with one name the last counts. What stands before the first heading is under "".
     """
-    headings = {alias: name for name in names for alias in (name, *HEADING_ALIASES.get(name, ()))}
     heading = re.compile(
-        rf"(?:^|(?<=[\s*_.;|\u3002\uff1b]))[ \t#*_\-\d.)(|\[\u3010]{{0,20}}(?:final |my |the )?({'|'.join(headings)})"
+        rf"(?:^|(?<=[\s*_.;|\u3002\uff1b]))[ \t#*_\-\d.)(|\[\u3010]{{0,20}}(?:final |my |the )?({'|'.join(names)})"
         r"(?:\u3011|[ \t*_\"\]]{0,9}"
         r"(?:[:=|\uff1a]|(?:is|are)(?:[:\uff1a]|[ \t](?-i:(?=[A-Z]{5})))|[-\u2013\u2014](?=\s)|$))",
         re.IGNORECASE | re.MULTILINE,
     )
     parts = heading.split(text[-MAX_SECTIONS_LENGTH:])  # [before, heading, text below it, …]
     found = {
-        headings[name.lower()]: below.strip('*_=| \t\n"')
-        for name, below in zip(parts[1::2], parts[2::2], strict=True)
+        name.lower(): below.strip('*_=| \t\n"') for name, below in zip(parts[1::2], parts[2::2], strict=True)
     }
     return {"": parts[0].strip(), **found} if found else {}
 

@@ -216,8 +216,7 @@ def parse_round_plan(debate: Debate, _call: Call, text: str, _reply: Reply) -> d
 
 
 _STATUS = re.compile(
-    r"\bcontinue|\bnot\s+(?:\w+\s+)?settled|\bunsettled|\bnicht\b|\bweiter|\bfortsetz|\bungeklärt|\boffen\b|"
-    r"继续|未|尚|(?P<settled>\bsettled\b(?!\W+(?:or\W+)?continue)|\bgeklärt\b|\bentschieden\b|已解决|已定)",
+    r"\bcontinue|\bnot\s+(?:\w+\s+)?settled|\bunsettled|(?P<settled>\bsettled\b(?!\W+(?:or\W+)?continue))",
     re.IGNORECASE,
 )
 

@@ -1,11 +1,12 @@
-"""What a judge found: from JSON, from lines such as "Winner: Sorrel", or from prose with one clear finding.
+"""What a judge found: from JSON, from lines such as "Winner: Sorrel", or from an answer that is nothing but a choice.
 
 Models answer in many shapes. Whatever names exactly one position is understood; what could mean two is refused,
-with a sentence that says what was unclear, and is never resolved by guessing.
+with a sentence that says what was unclear, and is never resolved by guessing. Prose is asked again.
 """
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from server.debate.facts.beliefs import Belief, Citation, Criterion, apportion
 from server.debate.facts.setup.seats import WRITTEN
 from server.debate.facts.text import clean
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
+from server.debate.replies.choices import SYNTHESES, resolve_vote
 from server.debate.replies.extract import (
     Reply,
     find_debaters,
@@ -22,13 +24,6 @@ from server.debate.replies.extract import (
     find_sections,
     normalize_keys,
     normalize_name,
-)
-from server.debate.replies.findings import (
-    NO_SIDE,
-    find_findings,
-    find_mentioned,
-    find_prose_finding,
-    is_doubtful,
 )
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
@@ -39,17 +34,8 @@ MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 WINNER_LEAD = 20
 """Percent by which the most likely position leads the next, where a judge names beliefs and no winner."""
 
-SYNTHESES = frozenset({"both", "synthesis", "compromise", "both of them", "both positions", "a synthesis"})
 CHOICE_KEYS = ("choice", "vote", "decision", "answer", "finding", "verdict")
 """What models call the field of their choice. It counts where it holds a position and nothing else."""
-
-MARGIN_WORDS = {
-    0: {"none", "no", "zero", "tie", "even"},
-    1: {"low", "narrow", "slight", "small", "weak", "close", "thin"},
-    2: {"medium", "moderate", "fair", "solid", "good"},
-    3: {"high", "large", "clear", "strong", "wide", "decisive", "big", "overwhelming"},
-}
-"""Margins that models give in words where they give no beliefs."""
 
 
 def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[str, Any]:
@@ -60,7 +46,7 @@ def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[
     """
     fields = find_fields(debate, text, ("winner", "beliefs"), call.reading)
     if fields is None:
-        winner = find_prose_finding(debate, text, call.reading)
+        winner = find_whole_choice(debate, text, call.reading)
         return {"winner": winner, "margin": int(bool(winner)), "verdict": clean_text(text), "reasoning": ""}
     beliefs = parse_beliefs(debate, fields.get("beliefs"), call.reading)
     named = fields.get("winner", ...)
@@ -69,7 +55,6 @@ def parse_judgment(debate: Debate, call: Call, text: str, reply: Reply) -> dict[
     winner = find_leader(beliefs) if named is ... else resolve_vote(debate, named, "winner", call.reading)
     if reply.informative:
         check_beliefs(debate, winner, beliefs, call.reading)
-        check_findings(debate, winner, fields, text, call.reading)
     cited, unknown = parse_cited(debate, fields, call.reading)
     if reply.informative and winner and "cited" in fields and can_ask_again(call):
         check_cited(debate, winner, cited, call.reading)
@@ -120,38 +105,19 @@ def find_fields(debate: Debate, text: str, wanted: tuple[str, ...], reading: int
     raise ValueError(f'the JSON of the reply has no "{wanted[0]}"')
 
 
+def find_whole_choice(debate: Debate, text: str, reading: int) -> str:
+    """The position of an answer that is nothing but a choice, such as "Option B" or "tie". Raises ValueError."""
+    with suppress(ValueError):
+        if re.search(r"\w", text):
+            return resolve_vote(debate, text, "winner", reading)
+    labels = ", ".join(debate.setup.labels)
+    problem = "the reply is prose, in which no finding is looked for"
+    raise ValueError(f"{problem}: answer with JSON, and with one of {labels} or null")
+
+
 def clean_text(value: Any) -> str:
     """A text field, cleaned and cut; "" for what is missing or no text."""
     return clean(value)[:MAX_FIELD_LENGTH] if isinstance(value, str) else ""
-
-
-def resolve_vote(debate: Debate, choice: Any, field: str, reading: int) -> str:
-    """The debater whom a vote means; "" for none.
-
-    Raises:
-        ValueError: it means no position here, or two, or it is hedged.
-    """
-    text = choice if isinstance(choice, str) else "" if choice is None else str(choice)
-    if normalize_name(text) in NO_SIDE | SYNTHESES or not normalize_name(text):
-        return ""
-    found = find_debaters(debate, text, reading=reading)
-    problem = "names more than one position" if found else "names no position"
-    if not found:
-        found, rest = find_mentioned(debate, text, reading)
-        is_hedged = len(found) == 1 and is_doubtful(rest)
-        problem = "is unclear" if is_hedged else "names more than one position" if found else problem
-        found = set() if is_hedged else found
-    if len(found) != 1:
-        labels = ", ".join(debate.setup.labels)
-        raise ValueError(f'"{field}" {problem}: it must be one of {labels}, or null')
-    return next(iter(found))
-
-
-def check_findings(debate: Debate, winner: str, fields: Mapping[str, Any], text: str, reading: int) -> None:
-    """Raise ValueError where an answer under headings finds for somebody else in its prose."""
-    is_headed = "" in fields  # what stands before the first heading
-    if is_headed and find_findings(debate, text[-MAX_FIELD_LENGTH:], reading) - {winner}:
-        raise ValueError("the reply finds for more than one position; answer with JSON")
 
 
 def parse_beliefs(debate: Debate, value: Any, reading: int) -> tuple[Belief, ...]:
@@ -221,11 +187,6 @@ def compute_margin(winner: str, beliefs: tuple[Belief, ...], given: Any) -> int:
         own = next(belief.percent for belief in beliefs if belief.name == winner)
         lead = own - max(belief.percent for belief in beliefs if belief.name != winner)
         return grade_lead(lead)
-    if isinstance(given, str):
-        words = set(re.findall(r"[a-z]+", given.casefold()))
-        by_words = [margin for margin, known in MARGIN_WORDS.items() if words & known]
-        if len(by_words) == 1:
-            return by_words[0]
     number = parse_number(given)
     return 1 if number is None else min(max(int(number), 0), CLEAR_MARGIN + 1)
 

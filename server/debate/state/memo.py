@@ -1,6 +1,5 @@
-"""Functions of a debate whose results are kept: for a version, for finished rounds, or for a moment."""
+"""Functions of a debate whose results are kept: for a version, or for finished rounds."""
 
-from collections import deque
 from collections.abc import Callable
 from functools import wraps
 from itertools import chain
@@ -8,23 +7,24 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from server.debate.state.debate import Debate
 
-MAX_RECENT = 4
-"""Results that `keep_recent` keeps for each function: answers consist of several views, and of pages."""
-
 P = ParamSpec("P")
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-def once(function: Callable[[Debate], T]) -> Callable[[Debate], T]:
-    """For a function of nothing but a debate: it runs once for each version, which never changes."""
+def once(function: Callable[Concatenate[Debate, P], T]) -> Callable[Concatenate[Debate, P], T]:
+    """For a pure function of a debate: it runs once for each version, which never changes, and equal arguments."""
 
     @wraps(function)
-    def find(debate: Debate) -> T:
-        if function not in debate.known:
-            debate.known[function] = function(debate)
-        return debate.known[function]  # type: ignore[no-any-return]
+    def find(debate: Debate, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        results: list[tuple[Any, T]] = debate.known.setdefault(function, [])
+        for given, result in results:
+            if given == (args, kwargs):
+                return result
+        result = function(debate, *args, **kwargs)
+        results.append(((args, kwargs), result))
+        return result
 
     return find
 
@@ -58,21 +58,5 @@ def by_round(find_in_round: Callable[[Debate, int], dict[K, V]]) -> Callable[[De
             read = tuple(extracted for extracted in debate.extractions if extracted.round < debate.round)
             debate.cache[find_in_round] = (debate.setup, finished, said, read, found)
         return found | find_in_round(debate, debate.round)
-
-    return find
-
-
-def keep_recent(make: Callable[Concatenate[Debate, P], T]) -> Callable[Concatenate[Debate, P], T]:
-    """The pure function, which returns what it made before for the very same debate, with equal arguments."""
-    recent: deque[tuple[Debate, Any, T]] = deque(maxlen=MAX_RECENT)
-
-    @wraps(make)
-    def find(debate: Debate, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        for known, given, made in tuple(recent):
-            if known is debate and given == (args, kwargs):
-                return made
-        made = make(debate, *args, **kwargs)
-        recent.append((debate, (args, kwargs), made))
-        return made
 
     return find

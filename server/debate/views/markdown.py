@@ -19,7 +19,7 @@ from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
 from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, RoundPlan
-from server.debate.state.memo import keep_recent
+from server.debate.state.memo import once
 from server.debate.views.names import find_recorded, name_debate, show_turn
 from server.debate.views.state import (
     framing_line,
@@ -54,7 +54,7 @@ END_REASONS: dict[str, str] = {
 OfficerEvent = RoundPlan | Audited | RoundClosed
 
 
-@keep_recent
+@once
 def render_transcript(debate: Debate, entries: Sequence[Recorded], since_round: int = 0) -> str:
     """The rounds from one on, then the verdict or why there is none yet."""
     parts = [f"# {quote_heading(debate.setup.question)}"]

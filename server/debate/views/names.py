@@ -30,7 +30,7 @@ from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate, replace
 from server.debate.state.labels import name_sides
-from server.debate.state.memo import keep_recent
+from server.debate.state.memo import once
 from server.debate.views.visibility import hide_answers, hide_words
 
 E = TypeVar("E", bound=Fact)
@@ -140,7 +140,7 @@ def name_json(debate: Debate, text: str) -> str:
     return text if find_violation(debate.setup.output_schema, named) else plain_json(named)
 
 
-@keep_recent
+@once
 def name_debate(debate: Debate) -> Debate:
     """The debate as people read it, without what they are not to see yet."""
     changes: dict[str, Any] = {}
