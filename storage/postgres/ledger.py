@@ -44,20 +44,28 @@ def _add_pairs(others: str, met: str) -> str:
     """
 
 
-CREATE_LEDGER_SUMS = f"""
--- `credit`: 2 for a vote that was right, 0 for a wrong one, 1 for none. `topics`: a list as JSON.
-alter table judgment add column credit bigint not null default 1, add column topics text not null default '[]';
-update judgment set credit = (
-    select case
-        when count(distinct reading ->> 'choice') > 1 or max(reading ->> 'choice') = '' then 1
-        when max(reading ->> 'choice') = body::json ->> 'gold' then 2
-        else 0
-    end
-    from json_array_elements(body::json -> 'readings') as reading
+CREATE_LEDGER = f"""
+-- `number` grows with every change: the position of the ledger. `credit`: 2 for a vote that was right, 0 for a wrong
+-- one, 1 for none. `topics`: a list as JSON.
+create table judgment (
+    number bigint primary key,
+    stream text collate "C" not null,
+    item text collate "C" not null,
+    judge text collate "C" not null,
+    body text not null,
+    asked bigint not null,
+    consistent bigint not null,
+    correct bigint not null,
+    percent bigint,
+    likeliest_right bigint not null,
+    owner text collate "C" not null default 'local',
+    credit bigint not null default 1,
+    topics text not null default '[]',
+    unique (owner, stream, item, judge)
 );
-drop index judgment_by_judge;
+create index judgment_by_owner on judgment (owner, number);
+create index judgment_by_stream on judgment (stream);
 create index judgment_by_judge on judgment (owner, judge, stream, item);
-drop index judgment_by_belief;
 
 -- What the rows of a judge come to, by topic; the sums of all have the topic ''.
 create table answer_sum (
@@ -121,11 +129,8 @@ begin
     end if;
     return null;
 end $$;
-create temporary table judgment_before on commit drop as select * from judgment;
-delete from judgment;
 create trigger judgments_added after insert on judgment
     referencing new table as changed for each statement execute function count_judgments();
-insert into judgment select * from judgment_before;
 create trigger judgments_removed after delete on judgment
     referencing old table as changed for each statement execute function count_judgments();
 """

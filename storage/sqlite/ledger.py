@@ -20,61 +20,6 @@ from storage.ledger import (
 )
 from storage.sqlite.connections.database import Database
 
-CREATE_LEDGER = (
-    # `number` grows with every change: the position of the ledger.
-    """
-    create table judgment (
-        number integer primary key autoincrement,
-        stream text not null,
-        item text not null,
-        judge text not null,
-        body text not null,
-        asked integer not null,
-        consistent integer not null,
-        correct integer not null,
-        percent integer,
-        likeliest_right integer not null,
-        unique (stream, item, judge)
-    ) strict
-    """,
-    "create index judgment_by_judge on judgment (judge, asked, consistent, correct)",
-    "create index judgment_by_belief on judgment (judge, percent, likeliest_right) where percent is not null",
-    "create index judgment_by_item on judgment (stream, item) where percent is not null",
-)
-
-GIVE_LEDGER_OWNERS = (
-    "alter table judgment rename to judgment_of_all",
-    """
-    create table judgment (
-        number integer primary key autoincrement,
-        owner text not null default 'local',
-        stream text not null,
-        item text not null,
-        judge text not null,
-        body text not null,
-        asked integer not null,
-        consistent integer not null,
-        correct integer not null,
-        percent integer,
-        likeliest_right integer not null,
-        unique (owner, stream, item, judge)
-    ) strict
-    """,
-    """
-    insert into judgment
-    select number, 'local', stream, item, judge, body, asked, consistent, correct, percent, likeliest_right
-    from judgment_of_all
-    """,
-    "drop table judgment_of_all",
-    "create index judgment_by_owner on judgment (owner)",
-    "create index judgment_by_stream on judgment (stream)",
-    "create index judgment_by_judge on judgment (owner, judge, asked, consistent, correct)",
-    """
-    create index judgment_by_belief on judgment (owner, judge, percent, likeliest_right) where percent is not null
-    """,
-    "create index judgment_by_item on judgment (owner, stream, item) where percent is not null",
-)
-
 
 def _add_up(names: Sequence[str]) -> str:
     return ", ".join(f"{name} = {name} + excluded.{name}" for name in names)
@@ -112,14 +57,27 @@ def _count(row: str, sign: str, others: str) -> str:
     """
 
 
-CREATE_LEDGER_SUMS = (
-    "alter table judgment rename to judgment_before",
-    *(f"drop index judgment_by_{name}" for name in ("owner", "stream", "judge", "belief", "item")),
-    GIVE_LEDGER_OWNERS[1].replace(
-        "likeliest_right integer not null,",
-        # `credit`: 2 for a vote that was right, 0 for a wrong one, 1 for none. `topics`: a list as JSON.
-        "likeliest_right integer not null, credit integer not null default 1, topics text not null default '[]',",
-    ),
+CREATE_LEDGER = (
+    # `number` grows with every change: the position of the ledger. `credit`: 2 for a vote that was right, 0 for a wrong
+    # one, 1 for none. `topics`: a list as JSON.
+    """
+    create table judgment (
+        number integer primary key autoincrement,
+        owner text not null default 'local',
+        stream text not null,
+        item text not null,
+        judge text not null,
+        body text not null,
+        asked integer not null,
+        consistent integer not null,
+        correct integer not null,
+        percent integer,
+        likeliest_right integer not null,
+        credit integer not null default 1,
+        topics text not null default '[]',
+        unique (owner, stream, item, judge)
+    ) strict
+    """,
     "create index judgment_by_owner on judgment (owner)",
     "create index judgment_by_stream on judgment (stream)",
     "create index judgment_by_judge on judgment (owner, judge, stream, item)",
@@ -154,21 +112,6 @@ CREATE_LEDGER_SUMS = (
     create trigger judgment_removed after delete on judgment
     begin {_count("old", "-", "+other.number <> old.number")} end
     """,
-    """
-    insert into judgment
-    select number, owner, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right,
-        (
-            select case
-                when count(distinct json_extract(value, '$.choice')) > 1 then 1
-                when max(json_extract(value, '$.choice')) = '' then 1
-                else 2 * (max(json_extract(value, '$.choice')) = json_extract(body, '$.gold'))
-            end
-            from json_each(body, '$.readings')
-        ),
-        '[]'
-    from judgment_before order by number
-    """,
-    "drop table judgment_before",
 )
 
 _VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(10))

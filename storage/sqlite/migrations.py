@@ -6,7 +6,7 @@ from storage.migrations import Migration, find_missing
 from storage.sqlite.cache import CREATE_CACHE
 from storage.sqlite.connections.connection import Connection
 from storage.sqlite.deletion import REFUSE_RETURN
-from storage.sqlite.ledger import CREATE_LEDGER, CREATE_LEDGER_SUMS, GIVE_LEDGER_OWNERS
+from storage.sqlite.ledger import CREATE_LEDGER
 from storage.sqlite.tokens import CREATE_TOKENS
 
 MIGRATIONS: Sequence[Migration] = (
@@ -25,10 +25,18 @@ MIGRATIONS: Sequence[Migration] = (
             title text not null,
             opened_at text not null,
             changed_at text not null,
-            details text not null
+            details text not null,
+            seal text not null default '',
+            owner text not null default 'local',
+            family text not null default '',
+            parent text not null default ''
         ) strict
         """,
             "create index stream_by_status on stream (status, number)",
+            "create index stream_by_owner on stream (owner, number)",
+            "create index stream_by_owner_and_status on stream (owner, status, number)",
+            "create index stream_by_owner_and_name on stream (owner, name)",
+            "create index stream_by_family on stream (family, owner, number) where family <> ''",
             # `entry` holds the bytes that were hashed. `restored`: it was written by `Journal.restore`.
             """
         create table journal (
@@ -41,12 +49,15 @@ MIGRATIONS: Sequence[Migration] = (
             unique (stream, seq)
         ) strict
         """,
+            # The streams that are being removed, for the transaction that removes them.
+            "create table removal (stream text primary key) strict",
             """
         create trigger journal_no_update before update on journal
         begin select raise(abort, 'entries are written once'); end
         """,
             """
         create trigger journal_no_delete before delete on journal
+        when not exists (select 1 from removal where stream = old.stream)
         begin select raise(abort, 'entries are written once'); end
         """,
             # The words of each stream, without their texts. The rowid is the stream's number, and inserting it again
@@ -58,13 +69,15 @@ MIGRATIONS: Sequence[Migration] = (
             tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'", prefix = '1 2 3'
         )
         """,
-            # What each stream spent on a day (UTC), and what all did; costs are decimals.
+            # What each stream spent on a day (UTC), what all did, and what those of each owner did; costs are decimals.
+            # Streams are removed, and what they spent is not.
             """
         create table spending (
             day text not null,
             stream text not null,
             calls integer not null,
             cost text not null,
+            owner text not null default 'local',
             primary key (stream, day)
         ) strict, without rowid
         """,
@@ -75,11 +88,20 @@ MIGRATIONS: Sequence[Migration] = (
             cost text not null
         ) strict, without rowid
         """,
-            # `requests`, `cost`: what the owner may still spend on requests that are on their way.
+            """
+        create table owner_spending (
+            day text not null,
+            owner text not null,
+            calls integer not null,
+            cost text not null,
+            primary key (day, owner)
+        ) strict, without rowid
+        """,
+            # `requests`, `cost`: what the holder may still spend on requests that are on their way.
             """
         create table lease (
             stream text primary key,
-            owner text not null,
+            holder text not null,
             until real not null,
             requests integer not null default 0,
             cost text not null default '0'
@@ -109,13 +131,6 @@ MIGRATIONS: Sequence[Migration] = (
         ) strict
         """,
             "create index outbox_by_queue on outbox (reader, queue, number)",
-        ),
-    ),
-    Migration(
-        2,
-        "seals_and_kept_texts",
-        (
-            "alter table stream add column seal text not null default ''",
             # `name`: what the text is: the receipt of a debate, the end of a wait for it.
             """
         create table kept_text (
@@ -125,58 +140,10 @@ MIGRATIONS: Sequence[Migration] = (
             primary key (stream, name)
         ) strict, without rowid
         """,
-        ),
-    ),
-    Migration(3, "ledger", CREATE_LEDGER),
-    Migration(
-        4,
-        "removal",
-        (
-            # The streams that are being removed, for the transaction that removes them.
-            "create table removal (stream text primary key) strict",
-            "drop trigger journal_no_delete",
-            """
-        create trigger journal_no_delete before delete on journal
-        when not exists (select 1 from removal where stream = old.stream)
-        begin select raise(abort, 'entries are written once'); end
-        """,
-        ),
-    ),
-    Migration(5, "tombstones", REFUSE_RETURN),
-    Migration(6, "lease_holders", ("alter table lease rename column owner to holder",)),
-    Migration(
-        7,
-        "owners",
-        (
-            "alter table stream add column owner text not null default 'local'",
-            "create index stream_by_owner on stream (owner, number)",
-            "create index stream_by_owner_and_status on stream (owner, status, number)",
-            "create index stream_by_owner_and_name on stream (owner, name)",
-            # Each stream's spending keeps its owner: streams are removed, and what they spent is not.
-            "alter table spending add column owner text not null default 'local'",
-            """
-        create table owner_spending (
-            day text not null,
-            owner text not null,
-            calls integer not null,
-            cost text not null,
-            primary key (day, owner)
-        ) strict, without rowid
-        """,
-            "insert into owner_spending select day, 'local', calls, cost from daily_spending",
-            *GIVE_LEDGER_OWNERS,
-        ),
-    ),
-    Migration(8, "cache", CREATE_CACHE),
-    Migration(9, "ledger_sums", CREATE_LEDGER_SUMS),
-    Migration(10, "tokens", CREATE_TOKENS),
-    Migration(
-        11,
-        "families",
-        (
-            "alter table stream add column family text not null default ''",
-            "alter table stream add column parent text not null default ''",
-            "create index stream_by_family on stream (family, owner, number) where family <> ''",
+            *REFUSE_RETURN,
+            *CREATE_LEDGER,
+            *CREATE_CACHE,
+            *CREATE_TOKENS,
         ),
     ),
 )

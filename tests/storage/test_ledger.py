@@ -1,6 +1,5 @@
 """Labelled judgments in the database: written once, with the entries they follow from, and summed without reading."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,13 +9,9 @@ from storage.contract.errors import ConflictError
 from storage.contract.journal import Journal
 from storage.contract.ledger import AnswerSums, BeliefSums, JudgeSums, LedgerRow, PairSums
 from storage.contract.streams import StreamSummary
-from storage.sqlite import SqliteJournal
-from storage.sqlite.migrations import MIGRATIONS
 from tests.contract.journal_helpers import append_entries, open_journal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N21")]
-
-RELEASE_WITH_SUMS = next(one.release for one in MIGRATIONS if one.name == "ledger_sums")
 
 ONE = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1)
 TWO = LedgerRow("i1", "m2", {"gold": "a"}, asked=1, percent=90)
@@ -187,28 +182,3 @@ async def test_the_sums_of_an_owner_are_apart_from_those_of_others(journal: Jour
     assert (await journal.sum_beliefs())[0] == 2
     assert await journal.sum_beliefs(owner="ada") == (0, [])
     assert await journal.sum_judges(["a"], owner="lee") == [JudgeSums("a", 1, 0, 0)]
-
-
-async def test_rows_of_an_earlier_release_are_summed_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    earlier = [one for one in MIGRATIONS if one.release < RELEASE_WITH_SUMS]
-    bodies = [
-        ("i1", "a", "x", ["x", "x"]), ("i1", "b", "x", ["y", "y"]), ("i2", "a", "x", ["x", "y"]), ("i2", "b", "x", [""])
-    ]  # fmt: skip
-    before = await SqliteJournal.open(path, migrations=earlier)
-    try:
-        for item, judge, gold, choices in bodies:
-            body = json.dumps({"gold": gold, "readings": [{"choice": choice} for choice in choices]})
-            await before._db.writer.fetch_all(
-                "insert into judgment (stream, item, judge, body, asked, consistent, correct, percent, "
-                "likeliest_right) values ('', ?, ?, ?, 1, 1, 1, 90, 0)",
-                *(item, judge, body),
-            )
-    finally:
-        await before.close()
-    async with open_journal(path) as journal:
-        rows = {(row.item, row.judge): row.credit for row in await journal.read_judgments()}
-        assert rows == {("i1", "a"): 2, ("i1", "b"): 0, ("i2", "a"): 1, ("i2", "b"): 1}
-        assert await journal.sum_answers(["a"], "") == [AnswerSums("a", "", 2, 3, 2, 180, 0)]
-        assert await journal.sum_pairs(["a", "b"]) == [PairSums("a", "b", 2, 1, 2, 1)]
-        assert (await journal.sum_beliefs())[0] == 2

@@ -8,16 +8,11 @@ from pathlib import Path
 import pytest
 
 from storage.contract.errors import StorageError
-from storage.contract.outbox import ReaderPosition
-from storage.contract.streams import StreamSummary
 from storage.migrations import Migration
 from storage.sqlite import upgrade
 from storage.sqlite.migrations import MIGRATIONS
-from tests.contract.journal_helpers import append_entries, find_streams, get_listing, open_journal
-from tests.support.paths import GOLDEN
+from tests.contract.journal_helpers import append_entries, open_journal
 from tests.support.patience import PATIENCE
-
-OLDEST = GOLDEN / "schema_001.sql"
 
 NAMES = [one.name for one in MIGRATIONS]
 OWN = MIGRATIONS[-1].release
@@ -47,46 +42,6 @@ def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 def names(path: Path) -> list[object]:
     return [name for (name,) in rows(path, "select name from migration order by release")]
-
-
-async def test_the_oldest_database_loads_verifies_and_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(OLDEST.read_text("utf-8"))
-
-    async with open_journal(path) as journal:
-        entries = await journal.read("d-golden")
-        assert [(e.seq, e.actor, e.body["kind"]) for e in entries] == [
-            (1, "user", "opened"),
-            (2, "model", "spoke"),
-            (3, "model", "ended"),
-        ]
-        assert entries[1].body["text"] == 'Zażółć "gęślą" jaźń\n\U0001f9ea'
-        assert await find_streams(journal, "gesla jazn") == ["d-golden"]
-        listed = await get_listing(journal, "d-golden")
-        assert listed
-        assert (listed.number, listed.title, listed.status) == (1, "Is this kept?", "concluded")
-        assert await journal.acquire_lease("d-golden", "other", now=1_800_000_000, seconds=1) == "server-1"
-
-        await append_entries(
-            journal, "d-golden", 3, {"kind": "appended"}, summary=StreamSummary("new", "running", {}, "fresh")
-        )
-        await append_entries(journal, "d-second", 0, {})
-        assert len(await journal.read("d-golden")) == 4
-        assert await find_streams(journal, "fresh") == ["d-golden"]
-        assert await find_streams(journal) == ["d-second", "d-golden"]
-        assert await journal.find_changes(3) == (5, ["d-golden", "d-second"])
-        assert await journal.outbox.register("new") == ReaderPosition(5, 5)
-
-
-async def test_the_oldest_schema_is_what_the_first_migration_makes(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "old.db")) as db:
-        db.executescript(OLDEST.read_text("utf-8"))
-    async with open_journal(tmp_path / "new.db", migrations=MIGRATIONS[:1]):
-        pass
-
-    sql = "select name, sql from sqlite_master order by name"
-    assert rows(tmp_path / "old.db", sql) == rows(tmp_path / "new.db", sql)
 
 
 async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
