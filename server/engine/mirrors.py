@@ -75,9 +75,9 @@ class MirrorHolder:
         except DebateDeletedError:
             raise
         except DebateNotFoundError:
-            opened = next(entry for entry in reversed(entries) if isinstance(entry.event, MirrorOpened))
+            pass  # it is opened now
         elapsed = self.compute_elapsed(run)
-        setup = build_mirror_setup(run.snapshot.debate, run.snapshot.id, opened.hash, elapsed)
+        setup = build_mirror_setup(run.snapshot.debate, run.snapshot.id, elapsed)
         try:
             opened_by, owner = entries[0].actor, run.snapshot.owner
             return await store.open((setup,), opened_by, debate_id=debate_id, owner=owner)

@@ -239,9 +239,7 @@ class DebateSimulation:
         assert isinstance(step, Mirror), step
         opened = MirrorOpened(round=self.debate.round, debate_id=MIRROR_ID, because=step.because)
         self.add_events(opened)
-        mirror = simulate(
-            build_mirror_setup(self.debate, "k3x9w2m4p7qr", f"{2:064x}", NO_ELAPSED_TIME), script
-        ).play()
+        mirror = simulate(build_mirror_setup(self.debate, "k3x9w2m4p7qr", NO_ELAPSED_TIME), script).play()
         self.add_events(build_mirror_held(self.debate, MIRROR_ID, f"{3:064x}", mirror.debate))
         return mirror
 

@@ -266,10 +266,9 @@ def check_prompt_functions(setup: Opened) -> None:
 
 
 def check_origin(setup: Opened) -> None:
-    is_mirror = DEBATE_ID.fullmatch(setup.mirror_of) and HASH.fullmatch(setup.mirrored_hash)
-    problem = "it is the mirror of what is no debate."
-    require(is_mirror or not (setup.mirror_of or setup.mirrored_hash), problem)
-    require(not (is_mirror and (setup.forked_from or setup.mirror != "off")), problem)
+    is_alone = not setup.forked_from and setup.mirror == "off"
+    is_mirror = bool(DEBATE_ID.fullmatch(setup.mirror_of)) and is_alone
+    require(is_mirror or not setup.mirror_of, "it is the mirror of what is no debate.")
     texts = (setup.forked_root, setup.forked_import, setup.forked_hash)
     if not setup.forked_from:
         is_unmarked = not (any(texts) or setup.forked_at_round or setup.forked_restanced)

@@ -141,7 +141,7 @@ def find_mirror_shortfall(debate: Debate, elapsed: ElapsedTime) -> str:
     return ""
 
 
-def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed: ElapsedTime) -> Opened:
+def build_mirror_setup(debate: Debate, debate_id: str, elapsed: ElapsedTime) -> Opened:
     """The set-up of the mirror: the same debate, with each stance argued by the debater before, on the same models.
 
     Its limits are what is left of the debate's. It has no mirror, no breakpoints and no result of its own.
@@ -166,7 +166,6 @@ def build_mirror_setup(debate: Debate, debate_id: str, opened_hash: str, elapsed
         "limits": build_limits_left(debate, elapsed),
         "weights": tuple(Weight(seat=seat, weight=str(weight)) for seat, weight in debate.weights.items()),
         "mirror_of": debate_id,
-        "mirrored_hash": opened_hash,
     }
     for officer in ("moderator", "referee", "observer", "analyst"):
         if seat := getattr(setup, officer):

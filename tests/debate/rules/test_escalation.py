@@ -128,7 +128,7 @@ def test_the_mirror_of_every_kind_of_debate_could_have_been_opened() -> None:
         at = play(judge(FOR, FOR, AGAINST), mirror=True, **options)
         step = find_escalation(at.debate, NO_ELAPSED_TIME)
         assert isinstance(step, Mirror), step
-        setup = build_mirror_setup(at.debate, "k3x9w2m4p7qr", "0" * 64, ElapsedTime(10))
+        setup = build_mirror_setup(at.debate, "k3x9w2m4p7qr", ElapsedTime(10))
         check_opened(setup)
         assert setup.mirror == "off"
         assert setup.synthesizer is None
@@ -142,7 +142,7 @@ def test_a_mirror_gets_what_is_left_of_the_limits() -> None:
     debate = replace(at.debate, setup=at.debate.setup.model_copy(update={"limits": limits}))
 
     spent = compute_spending(debate)
-    left = build_mirror_setup(debate, "k3x9w2m4p7qr", "0" * 64, ElapsedTime(10)).limits
+    left = build_mirror_setup(debate, "k3x9w2m4p7qr", ElapsedTime(10)).limits
     assert (left.max_calls, left.max_input_tokens) == (100 - spent.calls, 0)
     assert left.max_output_tokens == 10**6 - spent.output_tokens
     assert (Decimal(left.max_cost_usd), left.max_seconds) == (Decimal("2.5") - spent.cost_usd, 1)

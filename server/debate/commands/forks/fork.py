@@ -100,7 +100,6 @@ def build_fork(
         "ledger": None,  # what is known of its judges when it begins
         "memory": setup.memory and setup.memory.forget_texts(),
         "mirror_of": "",
-        "mirrored_hash": "",
     }
     if changes.max_rounds:
         extended = sum(event.rounds for event in past if isinstance(event, interventions.RoundsExtended))

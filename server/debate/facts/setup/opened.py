@@ -97,7 +97,6 @@ class Opened(Fact):
     forked_hash: str = ""  # of the last inherited entry
     forked_restanced: tuple[str, ...] = ()  # debaters with another stance in the inherited rounds
     mirror_of: str = ""  # the debate of which this one is the mirror
-    mirrored_hash: str = ""  # of its entry that opened this one
 
     @property
     def usage(self) -> Usage | None:
