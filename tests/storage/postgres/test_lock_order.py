@@ -22,7 +22,7 @@ from tests.support.postgres import Server, find_name
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N14", "N8")]
 
 JUDGED = StreamSummary("t", "running", {}, "a m z", {AT[:10]: Amount(1)}, judgments=[LedgerRow("i", "m", {})])
-ITEM, REPLACING = (OutboxItem(name, "hook", 0, "s", 1, 1, "opened", 1) for name in ("one", "another"))
+ITEM, RESTORED = (OutboxItem(name, "hook", 0, "s", 1, 1, "opened", 1) for name in ("one", "another"))
 TOMBSTONE = Tombstone("gone", 1, "00", AT, "me")
 
 Work = Callable[[PostgresJournal, PostgresJournal], Awaitable[Any]]
@@ -149,8 +149,8 @@ CASES: dict[str, tuple[str, Work, Work]] = {
     "renewed leases": (LEASE, lambda _, two: renew(two), lambda one, _: spend_on_both(one)),
     "an outbox": (
         "select 1 from outbox for update",
-        lambda _, two: two.outbox.replace(ITEM, [REPLACING]),
-        lambda one, _: one.outbox.restore("hook", ReaderPosition(0, 1), [REPLACING], [ITEM.id]),
+        lambda _, two: two.outbox.complete(ITEM),
+        lambda one, _: one.outbox.restore("hook", ReaderPosition(0, 1), [RESTORED], [ITEM.id]),
     ),
     "the search index": (
         "select 1 from word where word = 'm' for update",
