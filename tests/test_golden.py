@@ -18,8 +18,8 @@ import pytest
 from pydantic import ValidationError
 
 from server.debate.facts.events import Event, Recorded, load
-from server.debate.rules.decide import Over, decide, status
-from server.debate.rules.transitions import replay
+from server.debate.machine.decide import Over, decide, status
+from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_receipt
 from server.debate.views.markdown import render_transcript

@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters
 from benchmarks.processes.children import ROOT
 from benchmarks.table import Measurement, shorten
 from server.compose import open_manager
-from server.debate.rules.decide import Ask, Record, decide
+from server.debate.machine.decide import Ask, Record, decide
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.database.store import DebateStore

@@ -13,8 +13,8 @@ import anyio
 
 from docs.screenshots.written import build_models, read_script
 from server.compose import open_manager
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.settings import Settings
 from server.web.page import build_page

@@ -16,18 +16,18 @@ from typing import Self
 import anyio
 
 from server.background_tasks import BackgroundTasks
-from server.debate.commands.interventions.actions import Intervention, build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
-from server.debate.commands.revise_positions import build_revision
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.setup.opened import Opened
+from server.debate.interventions.action import Intervention, InterventionRequest
+from server.debate.interventions.registry import BY_NAME, build_intervention
+from server.debate.interventions.revise_positions import RevisePositions
+from server.debate.machine.decide import next_round
 from server.debate.records.bounds import check_contribution
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import next_round
 from server.debate.views.state import StoredDebate
 from server.engine.database import repeats
 from server.engine.database.daily_budget import NO_LIMITS, DailyBudget, DailyLimits
@@ -164,9 +164,9 @@ class DebateManager:
         self, debate_id: str, stances: Mapping[str, str], *, actor: str
     ) -> DebateSnapshot:
         """Put proposed positions into other words before the first round. `stances`: by debater."""
-        snapshot = await self.load(debate_id)
+        snapshot, request = await self.load(debate_id), InterventionRequest(stances=stances)
         snapshot, _ = await self._record_with_retry(
-            snapshot, lambda current: build_revision(current.debate, stances), actor
+            snapshot, lambda current: RevisePositions().take(current.debate, request), actor
         )
         return snapshot
 
@@ -291,10 +291,9 @@ class DebateManager:
         snapshot = await self.load(debate_id)
         if repeated := repeats.find_repeated(snapshot.entries, action, request):
             return snapshot, repeated.effect
-        if action in ("resume", "conclude"):
+        if action in BY_NAME and BY_NAME[action].goes_on:
             snapshot = await self.store.adopt(debate_id)
-        if action == "replace_model":
-            request = await self.planner.complete_replacement(request)
+        request = await self.planner.complete_replacement(request)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age), is_stepped=not snapshot.is_unattended)
 

@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 import anyio
 
 from server.background_tasks import BackgroundTasks
+from server.debate.machine.decide import awaits_client
 from server.debate.rules.advance import NO_CODE, CallerCode
-from server.debate.rules.decide import awaits_client
 from server.debate.views.state import StoredDebate
 from server.engine.database.errors import DatabaseUnavailableError, StorageUnavailableError
 from server.engine.database.leases import HEARTBEAT_INTERVAL, LeaseLostError, Leases

@@ -20,11 +20,11 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from server.debate.facts.answers import PromptsComputed
 from server.debate.facts.events import Event, Paused, PhaseEntered, Resumed
 from server.debate.facts.setup.opened import Opened
+from server.debate.machine.decide import Ask, Record, Step, awaits_client, decide, is_round_over
+from server.debate.machine.transitions import replay
 from server.debate.rules import budget
 from server.debate.rules.advance import NO_CODE, CallerCode
 from server.debate.rules.calls import Call, acceptable_slots
-from server.debate.rules.decide import Ask, Record, Step, awaits_client, decide, is_round_over
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.engine.database.cache import AnswerReuse
 from server.engine.database.daily_budget import DailyBudget, sum_amounts

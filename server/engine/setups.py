@@ -10,7 +10,6 @@ from anyio import to_thread
 
 from server.debate.commands.forks.fork import fork
 from server.debate.commands.forks.teams import plan_fork_team
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.documents import add_windows
 from server.debate.commands.setup.open import add_prices, add_prompt_functions, open_debate
@@ -20,6 +19,7 @@ from server.debate.facts.events import Event
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.options import EffortLevel
 from server.debate.facts.setup.team import Team
+from server.debate.interventions.action import InterventionRequest
 from server.debate.rules.advance import CallerCode
 from server.debate.state.seats import find_models, find_officers
 from server.debate.votes.teams import TeamRequest

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import anyio
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.estimate import Estimate, estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.setup.limits import Limits, Price, check_prices_known
 from server.debate.facts.setup.seats import AWAITED
+from server.debate.interventions.action import InterventionRequest
 from server.debate.rules.budget import compute_spending
 from server.debate.state.debate import Debate
 from server.debate.views.state import status_reason

@@ -19,8 +19,8 @@ from pydantic import (
     model_validator,
 )
 
-from server.debate.commands.interventions.actions import HOOK_ACTIONS, TEXT_ACTIONS
-from server.debate.commands.interventions.notes import MAX_NOTE_LENGTH
+from server.debate.interventions.notes import MAX_NOTE_LENGTH
+from server.debate.interventions.registry import HOOK_ACTIONS, HOOK_ACTIONS_WITH_TEXT
 from server.hooks import matching
 from server.hooks.address_policy import is_metadata_host, is_public, parse_address
 from server.hooks.yaml_with_lines import parse_yaml
@@ -208,8 +208,10 @@ class InterventionAction(ConfigModel):
 
     @model_validator(mode="after")
     def check_text_use(self) -> Self:
-        if (self.action in TEXT_ACTIONS) != bool(self.text.strip()):
-            raise ValueError(f"a text is needed by {' and '.join(TEXT_ACTIONS)}, and by nothing else")
+        if (self.action in HOOK_ACTIONS_WITH_TEXT) != bool(self.text.strip()):
+            raise ValueError(
+                f"a text is needed by {' and '.join(HOOK_ACTIONS_WITH_TEXT)}, and by nothing else"
+            )
         return self
 
 

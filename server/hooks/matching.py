@@ -14,7 +14,8 @@ from server.debate.facts.events import Balloted, Event, Recorded
 from server.debate.facts.fact import Fact
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.text import clean, collapse_whitespace
-from server.debate.rules.decide import status
+from server.debate.interventions.registry import find_action
+from server.debate.machine.decide import status
 from server.debate.state.debate import Debate
 from server.debate.views.events import ADDITIONAL_KINDS, EVENT_NAMES, PHASE_END, find_ended_round
 from server.debate.views.names import name_event
@@ -62,6 +63,12 @@ def own_fields(kind: str) -> list[str]:
     return names + [name for name, base in derived if base in model.__mro__]
 
 
+def find_field(event: Event, field: str) -> object:
+    if field == "action" and isinstance(event, InterventionFact):
+        return find_action(event).name
+    return getattr(event, field)
+
+
 def available_fields(chosen_events: Iterable[str]) -> set[str]:
     """The fields that events of these names can have."""
     return {*COMMON_FIELDS, *chain.from_iterable(map(event_fields, chosen_events))}
@@ -84,7 +91,7 @@ def collect_fields(debate_id: str, owner: str, debate: Debate, entry: Recorded, 
     if ended and name == PHASE_END:
         own: dict[str, object] = {"phase": ended.phase, "round": ended.round}
     else:
-        own = {field: getattr(event, field) for field in own_fields(event.kind)}
+        own = {field: find_field(event, field) for field in own_fields(event.kind)}
     values = {
         "debate_id": debate_id,
         "owner": owner,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.errors import (
     DebateNotFoundError,
     StorageUnavailableError,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from server.debate.facts.events import Recorded
-from server.debate.rules.transitions import replay
+from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.events import event_names
 from server.engine.database.errors import DebateNotFoundError, StorageUnavailableError

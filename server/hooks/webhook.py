@@ -20,7 +20,7 @@ import anyio.to_thread
 import httpx2
 
 from server.debate.facts.events import Recorded
-from server.debate.rules.decide import status
+from server.debate.machine.decide import status
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.names import name_event

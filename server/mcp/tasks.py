@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import Ended, Paused
 from server.debate.facts.text import remove_invisible
+from server.debate.machine.transitions import apply, replay
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import apply, replay
 from server.debate.views.progress import build_progress, describe_progress
 from server.debate.views.state import status_reason
 from server.engine.database.errors import DebateNotFoundError

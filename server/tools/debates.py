@@ -9,13 +9,13 @@ from mcp.types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from pydantic import BeforeValidator, Field
 
 from server.debate.commands import input_types, requests
-from server.debate.commands.interventions.actions import ACTIONS
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup import formats
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.setup.seats import CLIENT
-from server.debate.rules.decide import next_round
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import ACTIONS
+from server.debate.machine.decide import next_round
 from server.debate.state.seats import uses_client
 from server.debate.views import catalog
 from server.engine import queries

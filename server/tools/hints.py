@@ -7,12 +7,12 @@ from itertools import takewhile
 from typing import Any
 
 from server.debate.commands.forks.fork import build_fork
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, PhaseEntered, Recorded
-from server.debate.rules.decide import next_round
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.decide import next_round
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 from server.debate.views.awaited import describe_awaited_text, list_written_calls

@@ -7,7 +7,7 @@ from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from server.debate.facts.text import count_bytes
-from server.debate.rules.decide import status
+from server.debate.machine.decide import status
 from server.debate.views import markdown, state, verdict
 from server.debate.views.awaited import AwaitedTurn, awaited_turns, find_rules, has_written
 from server.debate.views.progress import estimate_line

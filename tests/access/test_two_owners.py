@@ -9,9 +9,9 @@ import httpx2
 import pytest
 from mcp import Client
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import DebateError
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.transfer import export_debate
 from server.tools.listing import load_listed_tools

@@ -12,7 +12,7 @@ from server.cli.terminal import Terminal
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import PhaseEntered, Recorded, Spoke
-from server.debate.rules.transitions import replay
+from server.debate.machine.transitions import replay
 from server.engine.database.snapshots import DebateSnapshot
 from tests.support.simulation import build_request
 

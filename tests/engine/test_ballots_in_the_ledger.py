@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.ledger import add_ledger, read_calibration, read_judgments
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
 from server.debate.records.bounds import MAX_ATTEMPTS as MOST_RECORDED
 from server.engine.database.memory import MAX_LOOKED_AT
 from server.engine.transfer import export_debate, parse_export, restore_debate

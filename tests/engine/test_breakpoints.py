@@ -5,8 +5,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Paused
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel

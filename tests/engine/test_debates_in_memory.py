@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.errors import StorageUnavailableError
 from tests.support.engines import alter_entries, open_engine, run_debate, run_round
 

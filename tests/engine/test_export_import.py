@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from server.cli.main import counterpoint
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
 from server.debate.records.bounds import MAX_ENTRIES
 from server.engine.database.errors import StorageUnavailableError
 from server.engine.transfer import MAX_FILE_BYTES, export_debate, parse_export, restore_debate

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.interventions.action import InterventionRequest
 from server.debate.views.catalog import VIEWS
 from server.debate.views.compare import render_comparison
 from server.engine.database.errors import DebateDeletedError

@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from server.engine.database.errors import ForeignRecordError
 from server.engine.database.store import DebateStore
 from server.engine.debates import utc_now

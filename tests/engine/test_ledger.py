@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from server.debate.analysis.judgments import Judgment, Reading
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
 from server.debate.records.setup import check_opened
 from server.debate.views.verdict import build_report
 from server.engine.database.ledger import add_ledger, import_judgments, read_judgments

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from server.debate.machine.transitions import replay
 from server.debate.records.verify import verify_record
-from server.debate.rules.transitions import replay
 from server.engine.database.snapshots import DebateSnapshot
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, Memory
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.memory import rank, recall
 from server.engine.debates import DebateManager
 from server.models import Request

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, EarlierWithdrawn, Memory
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
 from server.debate.records.setup import check_opened
 from server.debate.state.labels import label_debaters
 from server.debate.views.state import build_state

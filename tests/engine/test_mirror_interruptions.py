@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.escalation import MirrorOpened, MirrorSkipped
+from server.debate.interventions.action import InterventionRequest
 from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.views.verdict import build_report
 from server.engine.database.errors import DebateNotFoundError, ForeignRecordError

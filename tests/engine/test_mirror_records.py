@@ -5,10 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.escalation import JudgesAdded
+from server.debate.interventions.action import InterventionRequest
 from server.debate.views.verdict import build_report
 from server.engine.database.ledger import read_judgments
 from server.engine.receipts import find_receipt

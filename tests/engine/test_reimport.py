@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from server.engine.database.snapshots import format_time
 from server.engine.debates import utc_now
 from server.engine.queries import compare_family

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.engine.transfer import export_debate, restore_debate
 from server.models import Request

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from server.debate.analysis.debates import list_debate_judgments
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.answers import Answer, Usage
 from server.debate.facts.events import Balloted, Judged, RoundClosed
+from server.debate.interventions.action import InterventionRequest
 from server.debate.views.state import build_usage, cost_line, sum_usage
 from server.debate.views.verdict import build_verdict
 from server.engine.database.snapshots import DebateSnapshot

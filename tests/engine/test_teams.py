@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from server.debate.analysis.judgments import Judgment, Reading
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
 from server.debate.records.setup import check_opened
 from server.debate.views.state import build_state
 from server.debate.votes.families import family

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Recorded
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.errors import DatabaseLostError, DebateNotFoundError
 from server.engine.debates import DebateManager
 from server.models import Request

@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.interventions import NoteAdded
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.snapshots import DebateSnapshot, format_time
 from server.engine.debates import utc_now
 from server.engine.transfer import restore_debate

@@ -10,7 +10,7 @@ import pytest
 
 from docs.generate import read_field_docstrings
 from server.cli.installation.doctor import check_hooks as examined
-from server.debate.commands.interventions.actions import HOOK_ACTIONS
+from server.debate.interventions.registry import HOOK_ACTIONS
 from server.hooks.config import InterventionAction, load_hooks_config
 from server.hooks.matching import NAMED_EVENTS
 from server.mcp.stdio import serve_stdio

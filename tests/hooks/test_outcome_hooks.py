@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.hooks.config import load_hooks_config
 from server.settings import InvalidSettingsError
 from tests.support.engines import run_debate

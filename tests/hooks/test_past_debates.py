@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from server.debate.rules.transitions import replay
+from server.debate.machine.transitions import replay
 from server.engine.database.snapshots import DebateSnapshot
 from server.hooks.scanner import MAX_REACHED, PastDebates
 from tests.support.simulation import build_setup, simulate

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from server.compose import open_manager
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager, utc_now
 from server.models import Model

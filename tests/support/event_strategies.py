@@ -43,8 +43,8 @@ from server.debate.facts.events import (
 from server.debate.facts.setup.limits import Breakpoint, Limits
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import SeatPrompt
+from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import judge_seats
 from tests.support.simulation import (
     ProviderFailure,

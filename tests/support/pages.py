@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import anyio
 
 from server.debate.facts.events import Recorded, load
-from server.debate.rules.transitions import replay
+from server.debate.machine.transitions import replay
 from server.debate.views.catalog import ViewSource
 from server.engine.debates import DebateManager
 from server.models import Request

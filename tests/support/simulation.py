@@ -8,8 +8,6 @@ from typing import Any, Self
 
 from server.debate.ballots.similarity import build_measured, list_round_ballots
 from server.debate.commands.forks.fork import fork as build_fork
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import Usage
@@ -18,6 +16,10 @@ from server.debate.facts.escalation import MirrorOpened
 from server.debate.facts.events import Event, PhaseEntered, Recorded, Resumed
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import Debater
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.decide import Ask, Over, Record, Wait, decide, status
+from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.prompt import Prompt
 from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply, build_failure
@@ -25,9 +27,7 @@ from server.debate.replies.interpret import interpret
 from server.debate.rules.advance import CallerCode, PromptFunction, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME
 from server.debate.rules.calls import Call, acceptable_slots, build_call
-from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.escalation import Mirror, build_mirror_held, build_mirror_setup
-from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.labels import label_debaters, side_labels
 from server.debate.views.rounds import build_analysis

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import utc_now
 from server.engine.receipts import find_receipt
 from server.engine.transfer import export_debate, restore_debate

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.interventions.action import InterventionRequest
 from server.debate.state.labels import name_sides
 from server.debate.views.catalog import ViewSource
 from server.engine.debates import DebateManager

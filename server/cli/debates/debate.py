@@ -20,11 +20,11 @@ from server.cli.debates.options import (
     debaters_option,
     parse_chaos,
 )
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.setup.limits import Limits
 from server.debate.facts.text import clean_line
+from server.debate.interventions.action import InterventionRequest
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
 from server.engine.database.snapshots import DebateSnapshot

@@ -17,7 +17,7 @@ from server.cli.debates.debate import start_debate
 from server.cli.files import write_atomically
 from server.debate.commands.requests import DebateRequest, OptionsInput
 from server.debate.facts.events import Recorded, Spoke
-from server.debate.rules.transitions import replay as replay_events
+from server.debate.machine.transitions import replay as replay_events
 from server.engine import queries, transfer
 from server.engine.database.snapshots import DebateSnapshot
 from server.models.local import model as local

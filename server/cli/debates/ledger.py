@@ -15,10 +15,10 @@ from server.debate.analysis.evaluation import Evaluation, build_panel, evaluate_
 from server.debate.analysis.judgments import Judgment
 from server.debate.analysis.labelled_csv import LabelledFile, describe_left_out, parse_labelled_csv
 from server.debate.analysis.records import JudgeRecord, JudgeStatistics, summarize_ballots, summarize_judges
-from server.debate.commands.interventions.outcome import OUTCOME
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, format_count
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.outcome import Outcome
 from server.engine.database import ledger as stored
 from server.engine.debates import DebateManager
 from server.settings import Settings
@@ -152,7 +152,7 @@ def settle(settings: Settings, debate_id: str, truth: str, why: str) -> None:
     request = InterventionRequest(to=truth, reason=why)
 
     async def record(manager: DebateManager, found: str) -> str:
-        snapshot, effect = await manager.intervene(found, OUTCOME, request, actor=session.ACTOR)
+        snapshot, effect = await manager.intervene(found, Outcome.name, request, actor=session.ACTOR)
         return f"{describe_outcome(snapshot.debate)} {effect}"
 
     click.echo(clean_line(session.run_with_debate(settings, debate_id, record)))

@@ -9,9 +9,9 @@ import click
 
 from server.cli import session
 from server.cli.terminal import quote_words
-from server.debate.commands.interventions.actions import ACTIONS
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.text import clean_line, format_count
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import ACTIONS
 from server.engine.database.errors import DebateDeletedError, StorageUnavailableError
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager

@@ -14,8 +14,8 @@ from server.cli.live.cards import Card, Deck, format_dollars
 from server.cli.terminal import Terminal
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.text import clean_line
+from server.debate.machine.decide import status
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.decide import status
 from server.debate.state.debate import Debate
 from server.debate.views.progress import format_seats
 from server.debate.views.state import status_reason

@@ -46,6 +46,7 @@ from server.debate.facts.events import (
 from server.debate.facts.quoting import quote, unescape_markup
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_count, format_heading
+from server.debate.interventions.registry import find_action
 from server.debate.views import markdown
 from server.debate.views.names import name_event, show_turn
 from server.debate.views.progress import estimate_line
@@ -161,7 +162,8 @@ def describe_action(event: Paused | Resumed | interventions.InterventionFact) ->
     if isinstance(event, interventions.TalkConcluded):
         return "The talk is concluded"
     if isinstance(event, interventions.InterventionFact):
-        return " ".join((event.action, *interventions.describe_change(event)))
+        action = find_action(event)
+        return " ".join((action.name, *action.describe(event)))
     return event.kind.capitalize()
 
 

@@ -5,9 +5,9 @@ import anyio
 from server.cli.live.display import LiveDisplay
 from server.cli.live.keyboard import BACKSPACE, CLEAR, ENTER, ESCAPE, Keyboard, Paste
 from server.cli.session import ACTOR
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 
 MAX_NOTE_LENGTH = 2_000  # characters that can be typed

@@ -48,7 +48,7 @@ from server.debate.facts.causes import EndCause, FailureCause, PauseCause, forma
 from server.debate.facts.earlier import EarlierWithdrawn, Moment
 from server.debate.facts.escalation import EscalationEvent
 from server.debate.facts.fact import Count, Fact
-from server.debate.facts.interventions import InterventionEvent, TagEvent
+from server.debate.facts.interventions import InterventionEvent
 from server.debate.facts.setup.limits import Breakpoint
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import FRAMER, MODERATOR, REFEREE, SYNTHESIZER, Debater
@@ -256,7 +256,6 @@ SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a sl
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
 BallotEvent = TalkSkipped | Converged | Alerted
 RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
-LateEvent = TagEvent | EarlierWithdrawn  # also after the end
 EndEvent = Concluded | Paused | Resumed | Ended
 CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]

@@ -1,7 +1,6 @@
 """The events by which somebody changes the course of a debate, one for each thing that can be changed.
 
-A new one needs a class here, in `InterventionEvent` and `describe_change`, and a handler in
-`commands.interventions`; what follows from it is derived where it is used, from `Debate.interventions`.
+A new one needs a class here and in `InterventionEvent`, and an action in `debate.interventions` that answers for it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,13 +9,11 @@ from typing import ClassVar, Literal
 from server.debate.facts.beliefs import Weight
 from server.debate.facts.fact import Count, Fact
 from server.debate.facts.setup.limits import Limits, Price
-from server.debate.facts.text import format_count
 
 
 class InterventionFact(Fact):
-    """What every intervention has in common. `action` is what callers call it."""
+    """What every intervention has in common."""
 
-    action: ClassVar[str]
     round: Count = 0  # the round it was made in; 0 before the first
     reason: str = ""
     request_id: str = (
@@ -43,7 +40,6 @@ class PositionsRevised(InterventionFact):
     """Positions in other words, before the first round, by who was asked to confirm those proposed."""
 
     kind: Literal["positions_revised"] = "positions_revised"
-    action = "revise_positions"
     stances: tuple[StanceRevised, ...]  # those that change
     labels: tuple[str, ...]  # of all debaters
 
@@ -52,7 +48,6 @@ class NoteAdded(TextIntervention):
     """A note for the debaters. `to`: one of them, "" for all."""
 
     kind: Literal["note_added"] = "note_added"
-    action = "inject"
     title = "Note"
 
 
@@ -61,7 +56,6 @@ class Challenged(TextIntervention):
 
     kind: Literal["challenged"] = "challenged"
     alert: Count = 0  # the round after which an alert brought it; 0: somebody did
-    action = "challenge"
     title = "Challenge"
 
 
@@ -69,7 +63,6 @@ class InstructionGiven(TextIntervention):
     """An instruction for the seats from the next round on. `to`: any seat, "" for all."""
 
     kind: Literal["instruction_given"] = "instruction_given"
-    action = "instruct"
     title = "Instruction"
 
 
@@ -77,7 +70,6 @@ class TalkConcluded(InterventionFact):
     """The end of the talk: the verdict follows from what was said so far."""
 
     kind: Literal["talk_concluded"] = "talk_concluded"
-    action = "conclude"
     cause: Literal["request", "budget"] = "request"
 
 
@@ -85,7 +77,6 @@ class RoundsExtended(InterventionFact):
     """More rounds of talk."""
 
     kind: Literal["rounds_extended"] = "rounds_extended"
-    action = "extend"
     rounds: int  # how many more
     alert: Count = 0  # the round after which an alert brought it; 0: somebody did
 
@@ -94,7 +85,6 @@ class LimitsChanged(InterventionFact):
     """New limits of the debate."""
 
     kind: Literal["limits_changed"] = "limits_changed"
-    action = "extend"
     limits: Limits  # all that are in force from now on
 
 
@@ -102,7 +92,6 @@ class WeightsChanged(InterventionFact):
     """New weights of votes."""
 
     kind: Literal["weights_changed"] = "weights_changed"
-    action = "weights"
     weights: tuple[Weight, ...]  # those that change
 
 
@@ -110,7 +99,6 @@ class ThresholdChanged(InterventionFact):
     """A new share of the weight that a position needs to win."""
 
     kind: Literal["threshold_changed"] = "threshold_changed"
-    action = "threshold"
     threshold: str  # of the votes' weight, a fraction such as "2/3"
 
 
@@ -118,7 +106,6 @@ class ModelReplaced(InterventionFact):
     """A new model for a seat."""
 
     kind: Literal["model_replaced"] = "model_replaced"
-    action = "replace_model"
     seat: str
     model: str
     price: Price | None = None  # of that model
@@ -129,7 +116,6 @@ class TurnRetracted(InterventionFact):
     """A turn is left out of every later prompt. The record keeps it."""
 
     kind: Literal["turn_retracted"] = "turn_retracted"
-    action = "retract"
     seat: str
     turn_round: int
     slot_index: int
@@ -139,7 +125,6 @@ class OutcomeRecorded(InterventionFact):
     """Which position turned out right, learnt after the end. The latest counts; `reason`: how it is known."""
 
     kind: Literal["outcome_recorded"] = "outcome_recorded"
-    action = "outcome"
     truth: str  # a debater's name; "" where no position was right
 
 
@@ -147,7 +132,6 @@ class Tagged(InterventionFact):
     """Words under which the debate is found; also after its end."""
 
     kind: Literal["tagged"] = "tagged"
-    action = "tag"
     tags: tuple[str, ...]  # those that are new
 
 
@@ -155,22 +139,24 @@ class Untagged(InterventionFact):
     """Tags that no longer hold."""
 
     kind: Literal["untagged"] = "untagged"
-    action = "untag"
     tags: tuple[str, ...]
 
 
-RuleEvent = TalkConcluded | RoundsExtended | LimitsChanged | WeightsChanged | ThresholdChanged
-TagEvent = Tagged | Untagged
 InterventionEvent = (
     PositionsRevised
     | NoteAdded
     | Challenged
     | InstructionGiven
-    | RuleEvent
+    | TalkConcluded
+    | RoundsExtended
+    | LimitsChanged
+    | WeightsChanged
+    | ThresholdChanged
     | ModelReplaced
     | TurnRetracted
     | OutcomeRecorded
-    | TagEvent
+    | Tagged
+    | Untagged
 )
 
 
@@ -183,31 +169,3 @@ def collect_tags(given: Sequence[str], made: Iterable[InterventionEvent]) -> tup
         elif isinstance(event, Untagged):
             tags = [tag for tag in tags if tag not in event.tags]
     return tuple(tags)
-
-
-def describe_change(made: InterventionFact) -> tuple[str, str]:  # noqa: C901, PLR0911  (a table of cases)
-    """The seat that an intervention is about, "" for all, and what it says or changes."""
-    match made:
-        case TextIntervention():
-            return made.to, made.text
-        case PositionsRevised():
-            return "", "; ".join(f"{revised.debater}: {revised.stance}" for revised in made.stances)
-        case ModelReplaced():
-            return made.seat, made.model
-        case TurnRetracted():
-            return made.seat, f"the turn of round {made.turn_round}"
-        case RoundsExtended():
-            return "", f"{format_count(made.rounds, 'round')} more"
-        case LimitsChanged():
-            limits = made.limits.model_dump(exclude_defaults=True)
-            return "", ", ".join(f"{name}={value}" for name, value in limits.items())
-        case WeightsChanged():
-            return "", ", ".join(f"{weight.seat}: {weight.weight}" for weight in made.weights)
-        case ThresholdChanged():
-            return "", made.threshold
-        case OutcomeRecorded():
-            return made.truth, "turned out right" if made.truth else "no position turned out right"
-        case Tagged() | Untagged():
-            return "", ", ".join(made.tags)
-        case _:
-            return "", ""

@@ -29,6 +29,7 @@ from server.debate.facts.events import (
 )
 from server.debate.facts.setup.seats import CALLER, EMBEDDED, WRITTEN
 from server.debate.facts.text import clean, collapse_whitespace
+from server.debate.machine.decide import Ask, decide
 from server.debate.prompts.response_schemas import CRITERIA, MAX_CITED
 from server.debate.records.bounds import check_fact
 from server.debate.replies.extract import normalize_name
@@ -36,7 +37,6 @@ from server.debate.replies.interpret import DECIDING_TASKS
 from server.debate.replies.votes import compute_margin, rank
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import Ask, decide
 from server.debate.schemas.output_schema import find_violation
 from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate

@@ -6,9 +6,7 @@ A text that has no row in `TEXT_LENGTHS` is a name, and has to be one clean line
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from server.debate.commands.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
 from server.debate.commands.requests import MAX_DOCUMENT_LENGTH
-from server.debate.commands.revise_positions import MAX_STANCE_LENGTH
 from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
 from server.debate.facts import answers, escalation, interventions
 from server.debate.facts.answers import (
@@ -52,6 +50,8 @@ from server.debate.facts.setup.seats import (
     SeatPrompt,
 )
 from server.debate.facts.text import clean
+from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NOTES_LENGTH
+from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
 from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LENGTH

@@ -23,7 +23,7 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.setup.opened import Opened
-from server.debate.rules.transitions import replay
+from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.votes.panel import compare_mirror, find_voter_model, list_seats
 from server.debate.votes.verdict import count_panel

@@ -28,15 +28,15 @@ from server.debate.facts.interventions import (
 )
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import collapse_whitespace
+from server.debate.interventions.registry import check_possible
+from server.debate.machine.decide import Ask, Record, decide
+from server.debate.machine.transitions import apply
 from server.debate.records.answers import Calls, check_asked, check_contents, find_calls
 from server.debate.records.bounds import check_bounds
-from server.debate.records.changes import check_change
 from server.debate.records.setup import check_opened
 from server.debate.rules.advance import CallerCode, TerminateWhen
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
-from server.debate.rules.decide import Ask, Record, decide
 from server.debate.rules.escalation import Mirror, find_escalation
-from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 
 NEWER_RELEASE_HINT = "The file may be of a later release: update counterpoint-mcp."
@@ -168,7 +168,7 @@ class Verification:
                 is_midnight = event.until.endswith("T00:00:00.000Z") and not event.seats
                 require(is_midnight, "the budget of a day ends at midnight")
             case Paused() | Resumed() | InterventionFact() if not is_inherited:
-                check_change(self.debate, event)
+                check_possible(self.debate, event)
             case _:
                 pass
 

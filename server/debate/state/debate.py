@@ -119,6 +119,11 @@ class Debate:
         return bool(self.find_interventions(changes.TalkConcluded))
 
     @property
+    def is_unattended(self) -> bool:
+        """Whether it runs to its end without being stepped."""
+        return self.setup.run or self.is_concluding
+
+    @property
     def round(self) -> int:
         return len(self.rounds)
 

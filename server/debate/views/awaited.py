@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.setup.seats import WRITTEN
+from server.debate.machine.decide import status
 from server.debate.prompts.render import render_parts
 from server.debate.prompts.wording import COMMON_RULES
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import status
 from server.debate.state.debate import Debate
 
 MOST_POSITIONS = 4

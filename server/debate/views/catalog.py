@@ -8,7 +8,7 @@ from typing import Any
 from server.debate.analysis import claims
 from server.debate.facts.errors import InvalidRequestError, require
 from server.debate.facts.text import format_count
-from server.debate.rules.decide import awaits_client, status
+from server.debate.machine.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.awaited import awaited_turns, describe_task, find_rules
 from server.debate.views.state import StoredDebate

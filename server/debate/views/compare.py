@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from server.debate.commands.forks.inheritance import find_inherited_entries
+from server.debate.commands.forks.inheritance import is_inherited, list_rounds
 from server.debate.facts.answers import SlotFact
+from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.events import Event, Paused, Recorded, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.quoting import disarm_markup, quote_heading
@@ -155,11 +156,12 @@ def find_round_events(log: Sequence[Recorded], last_round: int) -> list[Event]:
 
     What an answer had seen is a version, and a fork that inherits fewer facts has others.
     """
-    inherited = (entry.event for entry in find_inherited_entries(log, last_round))
+    held = list_rounds(log, last_round)
     return [
         event.model_copy(update={"seen": 1}) if isinstance(event, SlotFact) else event
-        for event in inherited
-        if not isinstance(event, InterventionFact | Paused | Resumed)
+        for event in held
+        if not isinstance(event, InterventionFact | Paused | Resumed | EarlierWithdrawn)
+        and is_inherited(event, last_round)
     ]
 
 

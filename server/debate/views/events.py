@@ -4,10 +4,10 @@ import json
 from itertools import takewhile
 from typing import Any, get_args
 
-from server.debate.commands.interventions.actions import ACTIONS
 from server.debate.facts.answers import MESSAGE_SLOT, Observed
 from server.debate.facts.events import Balloted, Ended, Event, Paused, PhaseEntered, Recorded, Resumed
-from server.debate.facts.interventions import InterventionEvent, InterventionFact, describe_change
+from server.debate.facts.interventions import InterventionEvent, InterventionFact
+from server.debate.interventions.registry import ACTIONS, find_action
 from server.debate.state.debate import Debate
 from server.debate.state.seats import current_model, seat_models
 from server.debate.views.state import StoredDebate
@@ -206,10 +206,10 @@ def build_interventions(stored: StoredDebate) -> dict[str, Any]:
     for entry in stored.entries:
         event, seat, text = entry.event, "", ""
         if isinstance(event, InterventionFact):
-            action, (seat, text) = event.action, describe_change(event)
+            action, (seat, text) = find_action(event).name, find_action(event).describe(event)
             text = "" if is_hidden(debate, event) else text
         elif isinstance(event, Paused | Resumed):
-            action = "pause" if isinstance(event, Paused) else "resume"
+            action = find_action(event).name
         else:
             continue
         row = {"action": action, "reason": event.reason, "text": text, "to": seat}

@@ -15,8 +15,8 @@ from server.debate.facts.interventions import InstructionGiven, TextIntervention
 from server.debate.facts.quoting import disarm_markup, quote, quote_heading, quote_inline
 from server.debate.facts.setup.seats import SeatKind
 from server.debate.facts.text import clean_line, format_count, format_heading
+from server.debate.machine.decide import status
 from server.debate.prompts.transcript import LATE_NOTE, NO_PASSAGE, place_turns
-from server.debate.rules.decide import status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once

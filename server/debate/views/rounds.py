@@ -25,8 +25,8 @@ from server.debate.facts.setup.seats import (
     SYNTHESIZER,
     SeatKind,
 )
+from server.debate.machine.decide import is_round_over
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import is_round_over
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views.names import name_debate

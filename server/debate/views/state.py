@@ -20,8 +20,8 @@ from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import WRITTEN, Debater
 from server.debate.facts.text import format_count
+from server.debate.machine.decide import format_wait_reason, status
 from server.debate.rules.calls import pending_calls
-from server.debate.rules.decide import format_wait_reason, is_unattended, status
 from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate
 from server.debate.views.awaited import awaited_seats
@@ -46,7 +46,7 @@ class StoredDebate:
     @property
     def is_unattended(self) -> bool:
         """Whether the debate runs to its end without being stepped, because somebody here asked for that."""
-        return is_unattended(self.debate) and has_own_request(self.entries)
+        return self.debate.is_unattended and has_own_request(self.entries)
 
 
 def has_own_request(entries: Sequence[Recorded]) -> bool:

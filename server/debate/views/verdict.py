@@ -24,7 +24,7 @@ from server.debate.facts.events import Concluded, Judged, RoundOpened
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.seats import SYNTHESIZER
 from server.debate.facts.text import format_count, format_heading
-from server.debate.rules.decide import status
+from server.debate.machine.decide import status
 from server.debate.rules.schedule import is_exhausted, slot_failures
 from server.debate.state.debate import Debate, RoundPlan
 from server.debate.state.memo import once

@@ -14,17 +14,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from server.debate.commands.interventions.actions import Intervention, build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.events import AnswerEvent, Recorded
-from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.setup.seats import WRITTEN
+from server.debate.interventions.action import Intervention, InterventionRequest
+from server.debate.interventions.registry import Steering, build_intervention, find_action
+from server.debate.machine.transitions import replay
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import pending_calls
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.redaction import MODEL_FIELDS, redact_model
 from storage.canonical import encode_json
@@ -87,8 +86,9 @@ def find_repeated(
     before = replay(entry.event for entry in debate_entries[: made[0].seq - 1])
     age = datetime.fromisoformat(made[0].at) - datetime.fromisoformat(debate_entries[0].at)
     request = replace(request, elapsed=ElapsedTime(age.total_seconds()))
-    if isinstance(first := made[0].event, ModelReplaced):
-        request = replace(request, price=first.price, window=first.window)
+    if isinstance(first := made[0].event, Steering):
+        recorded = find_action(first).rebuild(first)
+        request = replace(request, price=recorded.price, window=recorded.window)
     with suppress(InvalidRequestError):
         again = build_intervention(before, action, request)
         if [redact_model(event, MODEL_FIELDS) for event in again.events] == [entry.event for entry in made]:

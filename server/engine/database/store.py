@@ -16,7 +16,7 @@ from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded, Resumed
 from server.debate.facts.interventions import Tagged
 from server.debate.facts.setup.opened import Opened
-from server.debate.rules.transitions import replay
+from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import add_spending

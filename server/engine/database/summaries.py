@@ -8,8 +8,8 @@ from server.debate.facts.events import Ended, Event, PhaseEntered, PositionsFram
 from server.debate.facts.interventions import PositionsRevised, Tagged, TurnRetracted, Untagged
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_heading
+from server.debate.machine.decide import status
 from server.debate.rules.budget import compute_max_call_cost, estimate_next_call
-from server.debate.rules.decide import is_unattended, status
 from server.debate.state.debate import Debate
 from server.debate.state.labels import name_sides
 from server.debate.state.seats import find_own_models
@@ -61,7 +61,7 @@ def build_stream_summary(
             "imported": entries[0].restored,
             "settled": debate.outcome is not None,
             "recalled": list(debate.setup.memory.ids) if debate.setup.memory else [],
-            "runs_by_itself": is_unattended(debate) and has_own_request(entries),
+            "runs_by_itself": debate.is_unattended and has_own_request(entries),
             "paused_until": debate.paused.until if debate.paused else "",
         },
         search_text=build_search_text(debate, texts),

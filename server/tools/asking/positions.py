@@ -12,8 +12,9 @@ import anyio
 from mcp.types import ElicitRequestFormParams, ElicitResult, InputRequiredResult
 
 from server.debate.commands.requests import DebateRequest
-from server.debate.commands.revise_positions import MAX_STANCE_LENGTH, build_revision
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH, RevisePositions
 from server.debate.state.debate import Debate
 from server.debate.views.state import framing_line
 from server.engine.database.snapshots import DebateSnapshot
@@ -152,6 +153,6 @@ async def take_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> 
     content, debaters = answer.content or {}, snapshot.debate.setup.debaters
     given = {d.name: str(content.get(f"position_{n}") or "") for n, d in enumerate(debaters, start=1)}
     with suppress(InvalidRequestError):
-        build_revision(snapshot.debate, given)
+        RevisePositions().build(snapshot.debate, InterventionRequest(stances=given))
         return await call.manager.revise_positions(snapshot.id, given, actor=call.actor)
     return snapshot

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError, require
-from server.debate.rules.decide import next_round
+from server.debate.interventions.action import InterventionRequest
+from server.debate.machine.decide import next_round
 from server.debate.state.seats import find_own_models
 from server.debate.views.state import status_reason
 from server.engine.database.snapshots import DebateSnapshot

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import anyio
 
-from server.debate.rules.decide import is_round_over, next_round
+from server.debate.machine.decide import is_round_over, next_round
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.web.sources import load_debate_data, mark_relatives

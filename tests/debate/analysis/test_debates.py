@@ -10,13 +10,13 @@ from server.debate.analysis.confidence import describe_ledger
 from server.debate.analysis.debates import build_standing, list_debate_judgments, pool_judges
 from server.debate.analysis.judgments import Reading
 from server.debate.analysis.records import JudgeRecord
-from server.debate.commands.interventions.outcome import OUTCOME
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.escalation import MirrorHeld, MirrorReading, Spent
-from server.debate.facts.interventions import InterventionFact, OutcomeRecorded, describe_change
+from server.debate.facts.interventions import InterventionFact, OutcomeRecorded
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.facts.setup.opened import Opened
-from server.debate.rules.transitions import apply
+from server.debate.interventions.registry import find_action
+from server.debate.machine.transitions import apply
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_report
 from server.debate.views.warnings import describe_reused
@@ -155,8 +155,7 @@ def test_an_outcome_comes_after_the_end_and_names_a_debater() -> None:
     settled = apply(ended, OutcomeRecorded(truth=ended.names[0]))
     assert (settled.verdict, settled.ended) == (ended.verdict, ended.ended)
     made: InterventionFact = OutcomeRecorded(truth="")
-    assert describe_change(made) == ("", "no position turned out right")
-    assert made.action == OUTCOME
+    assert find_action(made).describe(made) == ("", "no position turned out right")
 
 
 def test_the_ledger_learns_from_judges_whose_every_reading_is_of_one_model() -> None:

@@ -8,9 +8,9 @@ from server.debate.arguments.extraction import MAX_CLAIMS
 from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
 from server.debate.facts.beliefs import Citation
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
+from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.render import render
 from server.debate.rules.budget import count_expected_answers, count_round_calls
-from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_round, describe_reading
 from tests.support import simulation

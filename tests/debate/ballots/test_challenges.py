@@ -9,8 +9,8 @@ from server.debate.ballots.hollow import COUNTED, find_signals
 from server.debate.facts.beliefs import Alerted
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.interventions import RoundsExtended
+from server.debate.machine.transitions import apply, replay
 from server.debate.records.verify import verify_record
-from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import format_report, render_transcript
 from server.debate.views.verdict import build_report
 from tests.support import simulation

@@ -6,7 +6,7 @@ import pytest
 
 from server.debate.ballots.rhetoric import list_contestable
 from server.debate.facts.errors import IllegalEvent
-from server.debate.rules.transitions import apply, replay
+from server.debate.machine.transitions import apply, replay
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_analysis
 from server.debate.views.verdict import build_verdict

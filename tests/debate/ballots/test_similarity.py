@@ -19,9 +19,9 @@ from server.debate.facts.answers import Measured, build_embedding_key
 from server.debate.facts.beliefs import Converged
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.setup.opened import Opened
+from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.render import render
 from server.debate.records.verify import verify_record
-from server.debate.rules.transitions import apply, replay
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from tests.support.simulation import (

@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import ACTIONS, Intervention, build_intervention
-from server.debate.commands.interventions.notes import MAX_NOTE_LENGTH
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused, Resumed
 from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
-from server.debate.rules.transitions import replay
+from server.debate.interventions.action import Intervention, InterventionRequest
+from server.debate.interventions.notes import MAX_NOTE_LENGTH
+from server.debate.interventions.registry import ACTIONS, build_intervention
+from server.debate.machine.transitions import replay
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import status_reason

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.causes import FailureCause
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Resumed
 from server.debate.facts.interventions import ModelReplaced, TurnRetracted
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.transitions import apply
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.transitions import apply
 from server.debate.state.debate import judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views.events import build_interventions

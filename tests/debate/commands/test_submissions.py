@@ -8,7 +8,7 @@ from server.debate.commands.submit import MAX_SUBMISSION_LENGTH, build_submissio
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Spoke
 from server.debate.facts.setup.seats import CALLER
-from server.debate.rules.decide import Wait, decide
+from server.debate.machine.decide import Wait, decide
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import build_state
 from server.engine.database.repeats import find_repeated_turn

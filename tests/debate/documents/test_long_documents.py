@@ -15,8 +15,8 @@ from server.debate.facts.answers import Digested, Extent, PassageRead
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.setup.limits import Window
 from server.debate.facts.setup.opened import Opened
+from server.debate.machine.transitions import apply, replay
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import apply, replay
 from server.debate.rules.windows import ANSWER_TOKENS, estimate_tokens
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, list_tasks

@@ -16,8 +16,8 @@ from server.debate.facts.events import (
     Spoke,
 )
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
+from server.debate.machine.transitions import apply, replay
 from server.debate.rules.schedule import Slot, open_slots, round_slots
-from server.debate.rules.transitions import apply, replay
 from server.debate.votes.verdict import build_verdict_events
 from tests.support import simulation
 

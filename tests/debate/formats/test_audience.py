@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from server.debate.machine.decide import Ask, Wait, decide, is_round_over
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Ask, Wait, decide, is_round_over
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.rounds import build_round, list_tasks
 from server.debate.views.verdict import tally_ballots

@@ -9,8 +9,8 @@ import pytest
 from server.debate.facts.beliefs import Agreed, VotingRule
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import BlockEnded, Concluded
+from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import replay
 from server.debate.views.events import event_names
 from server.debate.views.verdict import build_report, build_verdict
 from server.debate.votes.wording import describe_agreed

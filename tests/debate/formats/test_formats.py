@@ -4,7 +4,7 @@ import pytest
 
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Ended
-from server.debate.rules.decide import Over, decide
+from server.debate.machine.decide import Over, decide
 from server.debate.views.markdown import render_transcript
 from tests.support.simulation import DebateSimulation, build_debaters, build_setup, simulate, task_script
 

@@ -8,11 +8,11 @@ import pytest
 
 from server.debate.facts.answers import HandedOff, HandoffFailed
 from server.debate.facts.events import Failed, Spoke
+from server.debate.machine.decide import decide
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
-from server.debate.rules.decide import decide
 from tests.support.simulation import (
     DebateSimulation,
     build_debaters,

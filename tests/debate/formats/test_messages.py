@@ -8,8 +8,8 @@ from server.debate.arguments.points import list_points
 from server.debate.facts.answers import MESSAGE_SLOT, DirectMessage
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Failed, Spoke
+from server.debate.machine.transitions import apply, replay
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
 from server.debate.views.state import visible_turns

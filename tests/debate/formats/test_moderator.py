@@ -7,10 +7,10 @@ import pytest
 
 from server.debate.facts.answers import DefaultPlanUsed
 from server.debate.facts.events import Ended, Failed, RoundOpened
+from server.debate.machine.decide import decide
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_result
 from tests.support.simulation import (

@@ -9,9 +9,9 @@ from server.debate.ballots.rhetoric import list_marks
 from server.debate.commands.requests import ObserverInput
 from server.debate.facts.answers import Mark, Observed, Span
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
+from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.render import render
 from server.debate.replies.extract import Reply
-from server.debate.rules.transitions import apply, replay
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import build_analysis, list_tasks

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Concluded
 from server.debate.facts.setup.phases import Phase
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from server.debate.views import markdown
 from server.debate.votes.verdict import build_verdict_events
 from tests.support import simulation

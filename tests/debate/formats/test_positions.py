@@ -10,9 +10,9 @@ from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import PositionsFramed
 from server.debate.facts.setup.limits import Price
+from server.debate.machine.transitions import apply, replay
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
-from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks

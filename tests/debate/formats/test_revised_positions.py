@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.revise_positions import build_revision
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
-from server.debate.facts.interventions import PositionsRevised, describe_change
-from server.debate.rules.transitions import apply
+from server.debate.facts.interventions import PositionsRevised
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.revise_positions import RevisePositions
+from server.debate.machine.transitions import apply
 from tests.support.simulation import (
     DebateSimulation,
     build_setup,
@@ -33,7 +34,7 @@ def stances(at: DebateSimulation) -> list[str]:
 class TestOtherWords:
     def revise(self, at: DebateSimulation, **stances: str) -> list[Event]:
         given = {name.replace("_", " "): stance for name, stance in stances.items()}
-        return list(build_revision(at.debate, given).events)
+        return list(RevisePositions().take(at.debate, InterventionRequest(stances=given)).events)
 
     def framed(self) -> DebateSimulation:
         at = simulate(
@@ -48,7 +49,7 @@ class TestOtherWords:
 
         assert stances(at) == [DATABASES[0], "Use NATS JetStream", DATABASES[2]]
         (made,) = at.debate.find_interventions(PositionsRevised)
-        assert describe_change(made) == ("", "Debater 2: Use NATS JetStream")
+        assert RevisePositions().describe(made) == ("", "Debater 2: Use NATS JetStream")
         assert "Use Kafka" not in "\n".join(at.prompts("Debater 1") + at.prompts("judge 1"))
 
     def test_the_labels_occur_in_none_of_them(self) -> None:

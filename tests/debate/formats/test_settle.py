@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Ended, Failed, Resumed, RoundClosed
 from server.debate.facts.interventions import TalkConcluded
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from server.debate.prompts.wording import LAST_ROUND_INSTRUCTION
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret

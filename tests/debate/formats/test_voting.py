@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.events import Balloted, Failed, Resumed
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call

@@ -10,9 +10,9 @@ from server.debate.facts.answers import PromptsComputed
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import MAX_PROMPT_LENGTH
+from server.debate.machine.transitions import replay
 from server.debate.prompts.render import render
 from server.debate.rules.advance import PromptFunction
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

@@ -8,9 +8,9 @@ from server.debate.facts.events import Spoke
 from server.debate.facts.interventions import InstructionGiven, NoteAdded
 from server.debate.facts.setup.documents import Document
 from server.debate.facts.setup.seats import Debater
+from server.debate.machine.transitions import apply
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
     LINE_BREAKS,

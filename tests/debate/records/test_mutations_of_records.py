@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
+from server.debate.machine.decide import Record, decide
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Record, decide
 from server.debate.state.debate import Debate
 from server.debate.votes.verdict import build_verdict_events
 from tests.support.event_strategies import BAD_ANSWERS, SETUPS

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from server.debate.machine.transitions import replay
 from server.debate.replies.extract import build_failure
-from server.debate.rules.transitions import replay
 from server.debate.votes.voters import find_voters
 from tests.support.event_strategies import SETUPS
 from tests.support.records import (

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.notes import MAX_NOTES
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.notes import MAX_NOTES
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.decide import Record, decide
 from server.debate.rules.budget import ElapsedTime
-from server.debate.rules.decide import Record, decide
 from tests.support.records import Bodies, build_bodies, play, refusal, verify_bodies
 from tests.support.simulation import (
     build_setup,

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from server.debate.facts.events import Failed, Judged, Spoke, load
 from server.debate.facts.setup.seats import Debater
 from server.debate.facts.text import clean
+from server.debate.machine.transitions import apply
 from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
 from server.debate.replies.interpret import MAX_FIELD_LENGTH, interpret
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import apply
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
     build_setup,

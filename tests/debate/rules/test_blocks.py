@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from server.debate.ballots.waves import is_talk_over
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import BlockEnded, Ended, PhaseEntered, load
 from server.debate.facts.setup.opened import Opened
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.decide import Record, decide
+from server.debate.machine.transitions import replay
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Record, decide
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.views.markdown import render_transcript
 from server.debate.views.verdict import build_verdict

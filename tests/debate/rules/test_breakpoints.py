@@ -7,10 +7,10 @@ import pytest
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Concluded, Paused
 from server.debate.facts.setup.limits import Breakpoint
+from server.debate.machine.decide import Record, decide
 from server.debate.records.bounds import MAX_REASON_LENGTH
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Record, decide
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.answers import DefaultPlanUsed
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.facts.setup.seats import MODERATOR
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.decide import Ask, Record, decide
 from server.debate.replies.extract import build_failure
 from server.debate.rules.budget import ElapsedTime
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Ask, Record, decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

@@ -6,8 +6,8 @@ from server.debate.commands.setup.formats import FORMATS, PHASES
 from server.debate.facts.events import Ended, Failed, Paused, PhaseEntered, Resumed
 from server.debate.facts.interventions import TalkConcluded
 from server.debate.facts.setup.phases import Phase
+from server.debate.machine.decide import Record, Wait, decide, is_round_over
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import Record, Wait, decide, is_round_over
 from server.debate.state.debate import Debate
 from server.debate.views.warnings import failure_lines
 from tests.support.simulation import (

@@ -10,6 +10,7 @@ from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.escalation import JudgesAdded, MirrorHeld, MirrorOpened, MirrorReading, MirrorSkipped
 from server.debate.facts.events import Event, Judged, Spoke
 from server.debate.facts.setup.limits import Limits
+from server.debate.machine.transitions import replay
 from server.debate.records.setup import check_opened
 from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime, compute_spending
 from server.debate.rules.escalation import (
@@ -19,7 +20,6 @@ from server.debate.rules.escalation import (
     find_added_judges,
     find_escalation,
 )
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import replace
 from server.debate.votes.panel import compare_mirror, list_judgments
 from server.debate.votes.verdict import find_caps

@@ -37,11 +37,11 @@ from server.debate.facts.interventions import (
 )
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import CALLER
+from server.debate.machine.decide import Ask, Over, Record, Wait, decide, status
+from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.render import render
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import Ask, Over, Record, Wait, decide, status
 from server.debate.rules.schedule import Slot, open_slots
-from server.debate.rules.transitions import apply, replay
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript, render_verdict

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import LimitsChanged
 from server.debate.facts.setup.limits import Limits, Price
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.decide import Ask, Record, decide
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import (
     compute_limit_remaining,
@@ -23,7 +24,6 @@ from server.debate.rules.budget import (
     reserved_for_verdict,
 )
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.decide import Ask, Record, decide
 from server.debate.state.debate import Debate
 from server.debate.views.events import build_interventions
 from server.debate.views.progress import estimate_line

@@ -2,12 +2,12 @@
 
 import pytest
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.answers import Answer
 from server.debate.facts.events import Failed
 from server.debate.facts.interventions import LimitsChanged, NoteAdded, RoundsExtended
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from tests.support.simulation import ProviderFailure, build_setup, simulate
 
 pytestmark = pytest.mark.requirement("N8")

@@ -22,7 +22,7 @@ from server.debate.facts.events import (
     Synthesized,
 )
 from server.debate.facts.interventions import TalkConcluded
-from server.debate.rules.transitions import apply
+from server.debate.machine.transitions import apply
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from server.debate.facts.events import Paused
+from server.debate.machine.decide import is_round_over
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import is_round_over
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
 from tests.support.simulation import (

@@ -10,10 +10,10 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused
 from server.debate.facts.interventions import LimitsChanged, TalkConcluded
 from server.debate.facts.setup.limits import Limits, Price
+from server.debate.machine.decide import Ask, decide
 from server.debate.replies.extract import Reply
 from server.debate.rules.budget import compute_spending
 from server.debate.rules.calls import Call
-from server.debate.rules.decide import Ask, decide
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
 from tests.support.pairwise import parametrize_pairwise

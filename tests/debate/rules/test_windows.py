@@ -13,9 +13,9 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed
 from server.debate.facts.setup.limits import Window
 from server.debate.facts.text import clean
+from server.debate.machine.transitions import replay
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
-from server.debate.rules.transitions import replay
 from server.debate.rules.windows import (
     count_at_most,
     count_fewest_tokens,

@@ -1,8 +1,8 @@
 import pytest
 
-from server.debate.commands.interventions.actions import ACTIONS
 from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
+from server.debate.interventions.registry import ACTIONS
 from server.debate.replies.extract import Reply
 from server.debate.rules.calls import Call
 from server.debate.views.events import build_event_row, build_interventions, build_receipt

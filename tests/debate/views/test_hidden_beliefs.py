@@ -14,10 +14,10 @@ from server.debate.commands.setup.ballots import add_meter
 from server.debate.facts.answers import Usage
 from server.debate.facts.events import Event
 from server.debate.facts.setup.seats import WRITTEN
+from server.debate.machine.transitions import replay
 from server.debate.replies.extract import Reply
 from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call, pending_calls
-from server.debate.rules.transitions import replay
 from server.debate.views.catalog import VIEWS, ViewSource
 from server.debate.views.compare import build_comparison
 from server.debate.views.state import status_reason

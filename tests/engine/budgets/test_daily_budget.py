@@ -7,8 +7,8 @@ from functools import partial
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.interventions.action import InterventionRequest
 from server.debate.replies.extract import build_failure
 from server.engine.database.daily_budget import DaySum, add_spending
 from server.engine.database.leases import LeaseLostError

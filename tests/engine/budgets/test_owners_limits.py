@@ -5,7 +5,7 @@ from decimal import Decimal
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel

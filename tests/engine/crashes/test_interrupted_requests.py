@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest, DebaterInput
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models.fakes.scripted import ScriptedModel
 from storage.contract.journal import Journal

@@ -11,8 +11,8 @@ import pytest
 
 from server.cli.installation.doctor import check_handshake
 from server.compose import open_manager
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import DebateRequest
+from server.debate.interventions.action import InterventionRequest
 from server.engine.database.errors import StorageUnavailableError
 from server.engine.database.leases import LEASE_SECONDS
 from server.engine.debates import DebateManager

@@ -14,12 +14,12 @@ from click.testing import CliRunner
 
 from server.cli.main import counterpoint
 from server.compose import open_manager
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.facts.events import Failed
+from server.debate.interventions.action import InterventionRequest
+from server.debate.machine.decide import Ask, Record, decide
+from server.debate.machine.transitions import replay
 from server.debate.rules.budget import NO_DEADLINE
-from server.debate.rules.decide import Ask, Record, decide
-from server.debate.rules.transitions import replay
 from server.debate.views.warnings import failure_lines
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager

@@ -3,15 +3,15 @@
 from server.debate.analysis.debates import build_standing
 from server.debate.analysis.records import JudgeRecord
 from server.debate.commands.forks.fork import fork
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.commands.setup.open import add_prices, open_debate
 from server.debate.facts.events import Event, Paused, Resumed
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.facts.setup.opened import Opened
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
+from server.debate.machine.transitions import replay
 from server.debate.replies.extract import build_failure
-from server.debate.rules.transitions import replay
 from tests.support.golden_plays.setups import PARENT_ID, build_setup, find_price
 from tests.support.simulation import (
     DebateSimulation,

@@ -1,7 +1,8 @@
 """Plain debates and their positions: a second opinion, a verdict, and questions that are framed or not."""
 
-from server.debate.commands.revise_positions import build_revision
 from server.debate.facts.events import Event
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import TEAM, build_setup, intervene
 from tests.support.simulation import ProviderFailure, ScriptAnswer, render_finding, simulate, task_script
@@ -62,7 +63,11 @@ def play_positions() -> list[Event]:
         build_setup(["vendor/a", "vendor/b"], question="Which one?", max_rounds=1, options={"framing": True}),
         task_script({"framing": said}),
     ).play(lambda debate: debate.framed is not None)
-    at.add_events(*build_revision(at.debate, {"Debater 1": "Buy it in spring"}).events)
+    at.add_events(
+        *RevisePositions()
+        .take(at.debate, InterventionRequest(stances={"Debater 1": "Buy it in spring"}))
+        .events
+    )
     return at.play().events
 
 

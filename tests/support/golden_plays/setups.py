@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from server.debate.commands.interventions.actions import build_intervention
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.facts.setup.limits import Price
 from server.debate.facts.setup.opened import Opened
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.registry import build_intervention
 from tests.support.simulation import DebateSimulation, label_positions
 from tests.support.simulation import build_setup as build_lettered_setup
 

@@ -13,9 +13,9 @@ from playwright.async_api import Request as BrowserRequest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts.text import clean_line
+from server.debate.interventions.action import InterventionRequest
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text

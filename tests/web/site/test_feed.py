@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from server.debate.commands.interventions.request import InterventionRequest
+from server.debate.interventions.action import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.feed import ChangeFeed, EventStream
 from tests.support.client_calls import call

@@ -11,8 +11,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from server.debate.commands.interventions.request import InterventionRequest
 from server.debate.commands.requests import ChangesInput
+from server.debate.interventions.action import InterventionRequest
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.feed import ChangeFeed
 from server.web.site.records import Records

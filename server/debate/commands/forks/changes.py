@@ -15,8 +15,8 @@ from server.debate.state.debate import Debate
 
 
 def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opened:
-    """The setup with the changes applied."""
-    setup = drop_added_judges(debate)
+    """The setup with the changes applied. `debate`: as it was after the inherited rounds."""
+    setup = debate.setup
     other: dict[str, Any] = {
         "run": changes.run,
         "debaters": build_changed_debaters(setup, changes),
@@ -54,13 +54,6 @@ def apply_changes(debate: Debate, changes: ChangesInput, at_round: int) -> Opene
     return changed
 
 
-def drop_added_judges(debate: Debate) -> Opened:
-    """The setup with the judges that it began with: a fork adds more by its own votes."""
-    panel, added = debate.setup.judges, sum(len(event.models) for event in debate.judges_added)
-    models = panel.models[: len(panel.models) - added]
-    return debate.setup.model_copy(update={"judges": panel.model_copy(update={"models": models})})
-
-
 def list_inherited_documents(setup: Opened, at_round: int) -> list[Document]:
     added = (min(document.after_round, at_round) for document in setup.documents)
     return [
@@ -86,7 +79,7 @@ def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debate
 
 
 def build_changed_panel(debate: Debate, requested: JudgesInput, at_round: int) -> JudgePanel:
-    setup = drop_added_judges(debate)
+    setup = debate.setup
     require(setup.judges.models, f"{setup.format} has no judges here: leave changes.judges out.")
     heard = were_judges_heard(debate, at_round)
     require(not heard, f"The judges were heard in the rounds up to {at_round}: fork before them.")

@@ -7,8 +7,8 @@ from server.debate.commands.forks.changes import apply_changes, list_restanced
 from server.debate.commands.forks.inheritance import (
     adapt_events,
     build_model_replacements,
-    find_inherited_entries,
-    list_later_retractions,
+    list_later_changes,
+    replay_rounds,
 )
 from server.debate.commands.forks.teams import add_choice, keep_choice
 from server.debate.commands.requests import ChangesInput
@@ -18,12 +18,14 @@ from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.team import Team
-from server.debate.rules import decide
+from server.debate.interventions.action import Inheritance
+from server.debate.machine import decide
+from server.debate.machine.transitions import replay
 from server.debate.rules.advance import add_alert, build_alert, find_talk_end, next_phase
 from server.debate.rules.calls import pending_calls
 from server.debate.rules.pauses import build_fallback_round_plan, find_quorum_shortfall
-from server.debate.rules.transitions import replay
-from server.debate.state.debate import Debate, replace
+from server.debate.state.debate import Debate, judge_seats, replace
+from server.debate.state.seats import seat_models
 
 
 class RoundError(InvalidRequestError):
@@ -82,11 +84,12 @@ def build_fork(
     which = f"{last} is the last that is" if last else "none is yet"
     if at_round > last:
         raise RoundError(f"Round {at_round} is not over, and {which}.")
-    entries = find_inherited_entries(log, at_round)
-    changes = add_choice(changes, team, debate) if team else changes
-    setup = apply_changes(debate, changes, at_round)
-    past = adapt_events(entries, debate.setup, setup, changes)
-    past += list_later_retractions(log, at_round)
+    at, entries = replay_rounds(log, at_round)
+    changes = add_choice(changes, team, at) if team else changes
+    setup = apply_changes(at, changes, at_round)
+    inheritance = build_inheritance(at, setup, at_round, changes)
+    past = adapt_events(log, entries, inheritance, setup.prompt_functions)
+    past += list_later_changes(log[at.version :], inheritance)
     past += build_model_replacements(setup, past, changes)
     forked: dict[str, Any] = {
         "forked_from": debate_id,
@@ -94,11 +97,11 @@ def build_fork(
         "forked_import": debate_id if log[0].restored else debate.setup.forked_import,
         "forked_at_round": at_round,
         "forked_hash": entries[-1].hash if entries else log[0].hash,
-        "forked_restanced": list_restanced(debate.setup, setup) if at_round else (),
+        "forked_restanced": list_restanced(at.setup, setup) if at_round else (),
         "tags": debate.tags,
         "team": keep_choice(setup.team, changes),
         "ledger": None,  # what is known of its judges when it begins
-        "memory": setup.memory and setup.memory.forget_texts(),
+        "memory": debate.setup.memory and debate.setup.memory.forget_texts(),  # without what is gone by now
         "mirror_of": "",
     }
     if changes.max_rounds:
@@ -109,6 +112,13 @@ def build_fork(
     if at_round:
         check_can_continue(setup, past, at_round)
     return setup, tuple(past)
+
+
+def build_inheritance(at: Debate, setup: Opened, at_round: int, changes: ChangesInput) -> Inheritance:
+    old, new = seat_models(at.setup), seat_models(setup)
+    other_judges = {seat for seat in judge_seats(setup) if old.get(seat) != new[seat]}
+    keeps_instructions = changes.instructions is None
+    return Inheritance(at_round, frozenset(new), frozenset(other_judges), keeps_instructions)
 
 
 def check_can_continue(setup: Opened, past: Sequence[Event], at_round: int) -> None:

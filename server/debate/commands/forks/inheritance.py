@@ -5,55 +5,65 @@ from collections.abc import Sequence
 
 from server.debate.commands.requests import ChangesInput
 from server.debate.facts import events, interventions
-from server.debate.facts.answers import (
-    DefaultPositionsUsed,
-    PredicateLost,
-    PromptFunctionsLost,
-    PromptsComputed,
-    SlotFact,
-)
+from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, PromptsComputed, SlotFact
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
-from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import Event, Recorded
 from server.debate.facts.setup import seats
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import MODERATOR
-from server.debate.state.debate import judge_seats
+from server.debate.interventions.action import Inheritance
+from server.debate.interventions.registry import Steering, find_action
+from server.debate.machine.transitions import apply
+from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import seat_models
 
 FORKED = "forked"
 """The reason of a replacement that a fork begins with."""
 
 
-def find_inherited_entries(log: Sequence[Recorded], at_round: int) -> list[Recorded]:  # noqa: C901  (a table of cases)
-    """The entries of the first rounds, unchanged."""
-    needed, inherited = find_retry_pauses(log), []
-    for entry in log[1:] if at_round else ():
-        match entry.event:
-            case events.PhaseEntered(round=number) if number > at_round:
-                break
-            case events.Paused() | events.Resumed() if entry.seq not in needed:
-                pass
-            case interventions.TalkConcluded() | TalkSkipped() | events.Concluded() | events.Ended():
-                pass
-            case interventions.RoundsExtended(alert=number) if number == at_round:
-                pass  # the fork finds it again
-            case interventions.OutcomeRecorded() | interventions.Tagged() | interventions.Untagged():
-                pass  # how the parent ended, and tags, which are in the setup
-            case EarlierWithdrawn() | PredicateLost() | PromptFunctionsLost():
-                pass  # it is in the setup; and the fork has code of its own, or loses it again
-            case EscalationFact():
-                pass  # the fork asks for its own
-            case Agreed() | Alerted() | events.BlockEnded() | Converged() if entry.event.round == at_round:
-                pass
-            case events.PositionsFramed() | DefaultPositionsUsed() | interventions.PositionsRevised():
-                pass  # they are in the setup
-            case events.Failed(seat=seats.FRAMER):
-                pass
-            case _:
-                inherited.append(entry)
-    return inherited
+def replay_rounds(log: Sequence[Recorded], at_round: int) -> tuple[Debate, list[Recorded]]:
+    """The debate as it was after its first rounds, and the entries that a fork may inherit.
+
+    What changed the set-up is no such entry: the fork begins with the set-up that was in force.
+    """
+    debate, entries = apply(None, log[0].event), []
+    for entry in log[1:]:
+        if isinstance(entry.event, events.PhaseEntered) and entry.event.round > at_round:
+            break
+        before, debate = debate, apply(debate, entry.event)
+        if at_round and debate.setup is before.setup:
+            entries.append(entry)
+    return debate, entries
+
+
+def list_rounds(log: Sequence[Recorded], last_round: int) -> list[Event]:
+    """What happened from the first round to the end of this one."""
+    events_of_rounds: list[Event] = []
+    for entry in log:
+        entered = entry.event if isinstance(entry.event, events.PhaseEntered) else None
+        if entered and entered.round > last_round:
+            break
+        if entered or events_of_rounds:
+            events_of_rounds.append(entry.event)
+    return events_of_rounds
+
+
+def is_inherited(event: Event, at_round: int) -> bool:
+    """Whether a fork inherits what no action of a caller recorded."""
+    match event:
+        case TalkSkipped() | events.Concluded() | events.Ended():
+            return False  # how the parent ended
+        case PredicateLost() | PromptFunctionsLost():
+            return False  # the fork has code of its own, or loses it again
+        case EscalationFact():
+            return False  # the fork asks for its own
+        case Agreed() | Alerted() | events.BlockEnded() | Converged():
+            return event.round < at_round  # those of the last round are found again
+        case events.Failed(seat=seats.FRAMER):
+            return False  # the positions are in the set-up
+        case _:
+            return True
 
 
 def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
@@ -75,46 +85,46 @@ def find_retry_pauses(log: Sequence[Recorded]) -> set[int]:
 
 
 def adapt_events(
-    entries: Sequence[Recorded], before: Opened, after: Opened, changes: ChangesInput
+    log: Sequence[Recorded], entries: Sequence[Recorded], fork: Inheritance, functions: tuple[str, ...]
 ) -> list[Event]:
-    """The inherited events without what is about instructions or judges that the fork replaces.
+    """The entries as a fork inherits them. `functions`: the seats whose prompts code writes in the fork.
 
     What an answer had seen becomes the version of the fork that has as much of it.
     """
-    old, new = seat_models(before), seat_models(after)
-    judges = {seat for seat in judge_seats(after) if old.get(seat) != new[seat]}
+    needed = find_retry_pauses(log)
     adapted: list[Event] = []
     versions = [1]  # of the parent, of what the fork inherits
-    anonymous = {"request_id": ""}  # a request to the parent is none to the fork
     for entry in entries:
         event, count = entry.event, len(adapted)
         match event:
+            case events.Paused() | events.Resumed() if entry.seq not in needed:
+                pass
+            case events.Paused() | events.Resumed() | interventions.InterventionFact():
+                adapted += inherit_change(event, fork)
+            case _ if not is_inherited(event, fork.at_round):
+                pass
             case SlotFact():
                 seen = bisect_right(versions, event.seen)
                 adapted.append(event.model_copy(update={"seen": seen}))
-            case interventions.ModelReplaced() if event.seat not in new:
-                pass
-            case interventions.InstructionGiven() if changes.instructions is not None:
-                pass
-            case PromptsComputed() if changes.instructions is not None:
-                own = tuple(prompt for prompt in event.prompts if prompt.seat in after.prompt_functions)
+            case PromptsComputed() if not fork.keeps_instructions:
+                own = tuple(prompt for prompt in event.prompts if prompt.seat in functions)
                 adapted += [event.model_copy(update={"prompts": own})] if own else []
-            case interventions.WeightsChanged():
-                kept = tuple(w for w in event.weights if w.seat in new and w.seat not in judges)
-                adapted += [event.model_copy(update={"weights": kept, **anonymous})] if kept else []
-            case events.Paused() | events.Resumed() | interventions.InterventionFact():
-                adapted.append(event.model_copy(update=anonymous))
             case _:
                 adapted.append(event)
         versions += [entry.seq] * (len(adapted) - count)
     return adapted
 
 
-def list_later_retractions(log: Sequence[Recorded], at_round: int) -> list[Event]:
-    """Inherited turns that were retracted after the inherited rounds stay retracted."""
-    made = (entry.event for entry in log if isinstance(entry.event, interventions.TurnRetracted))
-    later = (event for event in made if event.turn_round <= at_round < event.round)
-    return [event.model_copy(update={"round": at_round, "request_id": ""}) for event in later]
+def list_later_changes(log: Sequence[Recorded], fork: Inheritance) -> list[Event]:
+    """What a fork inherits of what was done after the inherited rounds."""
+    made = (entry.event for entry in log if isinstance(entry.event, interventions.InterventionFact))
+    return [event for change in made for event in inherit_change(change, fork)]
+
+
+def inherit_change(event: Steering, fork: Inheritance) -> list[Event]:
+    """A request to the parent is none to the fork."""
+    inherited = find_action(event).inherit(event, fork)
+    return [inherited.model_copy(update={"request_id": ""})] if inherited else []
 
 
 def build_model_replacements(setup: Opened, past: Sequence[Event], changes: ChangesInput) -> list[Event]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from server.debate.commands.forks.changes import apply_changes, drop_added_judges, were_judges_heard
+from server.debate.commands.forks.changes import apply_changes, were_judges_heard
 from server.debate.commands.requests import ChangesInput, JudgesInput, TeamInput
 from server.debate.commands.setup.team import MOST_JUDGES, check_drawable
 from server.debate.facts.errors import require
@@ -25,6 +25,8 @@ def plan_fork_team(
     debate: Debate, at_round: int, changes: ChangesInput, models: Sequence[str]
 ) -> TeamRequest:
     """What a fork with `changes.team` chooses of these candidates: its debaters, and judges that were not heard yet.
+
+    `debate`: as it was after the inherited rounds.
 
     Whom changes.models and changes.judges.models name stays, and so do seats of callers, and a panel with one.
 
@@ -66,6 +68,6 @@ def add_choice(changes: ChangesInput, team: Team, debate: Debate) -> ChangesInpu
     judges = changes.judges
     if team.judges:
         given = judges or JudgesInput()
-        count = given.count or len(drop_added_judges(debate).judges.models)
+        count = given.count or len(debate.setup.judges.models)
         judges = given.model_copy(update={"models": [*team.judges], "count": count})
     return changes.model_copy(update={"models": models, "judges": judges})

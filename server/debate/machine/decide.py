@@ -35,6 +35,7 @@ from server.debate.facts.setup.seats import (
     SeatPrompt,
 )
 from server.debate.facts.text import clean
+from server.debate.machine.transitions import replay
 from server.debate.rules.advance import (
     NO_CODE,
     CallerCode,
@@ -69,7 +70,6 @@ from server.debate.rules.pauses import (
     find_quorum_shortfall,
     find_unheard,
 )
-from server.debate.rules.transitions import replay
 from server.debate.state.debate import Debate
 from server.debate.state.memo import once
 from server.debate.state.seats import current_model, find_seat_prompt, seat_models
@@ -251,11 +251,6 @@ def events_after_budget_exhausted(debate: Debate, reason: str) -> tuple[Event, .
             return advance(debate, None)  # with the judgments or ballots so far
     truncated = Ended(ending="truncated", cause="budget", detail=reason)
     return (extend if debate.turns else truncated,)  # turns that were paid for can be used with other limits
-
-
-def is_unattended(debate: Debate) -> bool:
-    """Whether the debate runs to its end without being stepped."""
-    return debate.setup.run or debate.is_concluding
 
 
 def build_late_failures(calls: tuple[Call, ...], deadline: Deadline) -> tuple[Event, ...]:

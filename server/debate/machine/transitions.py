@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from server.debate.ballots import challenges, convergence
+from server.debate.ballots import challenges
 from server.debate.facts.answers import (
     DefaultPlanUsed,
     DefaultPositionsUsed,
@@ -33,31 +33,21 @@ from server.debate.facts.events import (
     Concluded,
     Ended,
     Event,
-    LateEvent,
     Paused,
     PhaseEntered,
     Resumed,
 )
-from server.debate.facts.interventions import (
-    Challenged,
-    InterventionEvent,
-    InterventionFact,
-    ModelReplaced,
-    NoteAdded,
-    OutcomeRecorded,
-    PositionsRevised,
-    TalkConcluded,
-    TurnRetracted,
-)
+from server.debate.facts.interventions import InterventionEvent, InterventionFact
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import MODERATOR
-from server.debate.rules import escalation, framing, pauses
+from server.debate.interventions.registry import find_action
+from server.debate.rules import escalation, framing
 from server.debate.rules.advance import CourseFact, apply_course_event, can_follow, find_course_problem
-from server.debate.rules.answers import apply_slot_event, check_name
+from server.debate.rules.answers import apply_slot_event
 from server.debate.rules.schedule import find_plan_problem, is_exhausted, open_slots
 from server.debate.rules.speaking_order import find_handoff_problem
 from server.debate.state.debate import Debate, replace
-from server.debate.state.seats import phase_seats, seat_models
+from server.debate.state.seats import phase_seats
 from server.debate.votes.verdict import find_verdict_problem
 from server.debate.votes.voters import verdict_source
 
@@ -72,9 +62,18 @@ def apply(debate: Debate | None, event: Event) -> Debate:
         if isinstance(event, Opened):
             return Debate(setup=event)
         raise IllegalEvent(f"{event.kind} before the debate was opened")
-    if bool(debate.ended) != isinstance(event, OutcomeRecorded) and not isinstance(event, LateEvent):
+    if not is_in_time(debate, event):
         raise IllegalEvent(f"{event.kind} {'after' if debate.ended else 'before'} the end")
     return replace(apply_by_kind(debate, event), version=debate.version + 1)
+
+
+def is_in_time(debate: Debate, event: Event) -> bool:
+    """Whether such an event may come before the end, or after it, whichever it is now."""
+    if isinstance(event, InterventionFact):
+        when = find_action(event).when
+    else:
+        when = "always" if isinstance(event, EarlierWithdrawn) else "before_end"
+    return when == "always" or (when == "after_end") == bool(debate.ended)
 
 
 def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR0911, PLR0912  (a table of cases)
@@ -114,12 +113,8 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             return replace(debate, verdict=event)
         case InterventionFact():
             return apply_intervention(debate, event)
-        case Paused():
-            check_fits(pauses.find_pause_problem(debate, event))
-            return pauses.pause(debate, event)
-        case Resumed():
-            check(debate.paused is not None, "it is not paused")
-            return replace(pauses.go_on(debate), round_failures=(), failed_models=frozenset())
+        case Paused() | Resumed():
+            return find_action(event).apply(debate, event)
         case Ended():
             decided = debate.verdict is not None or not verdict_source(debate.setup)
             check(event.ending == "truncated" or decided, "concluded without a verdict")
@@ -154,36 +149,9 @@ def apply_phase_entered(debate: Debate, event: PhaseEntered) -> Debate:
 
 
 def apply_intervention(debate: Debate, event: InterventionEvent) -> Debate:
-    """Add an intervention. State derives from `interventions`; the kinds below change more than that."""
+    """Add an intervention: most of the state derives from `Debate.interventions`, and its action changes the rest."""
     after = replace(debate, interventions=(*debate.interventions, event))
-    if isinstance(event, NoteAdded | Challenged):
-        check_name(debate, event.to)
-        check(event.round == debate.round, "it was written in another round")
-        return replace(
-            after,
-            transcript_events=(*debate.transcript_events, event),
-            notes=(*debate.notes, event),
-            note_versions=(*debate.note_versions, debate.version + 1),
-        )
-    check_name(debate, event.truth if isinstance(event, OutcomeRecorded) else "")
-    if isinstance(event, PositionsRevised):
-        check_fits(framing.find_revision_problem(debate, event))
-        return replace(after, setup=framing.revise_positions(debate.setup, event))
-    if isinstance(event, TalkConcluded):
-        return pauses.go_on(after)
-    if isinstance(event, TurnRetracted):
-        active = {(turn.seat, turn.round, turn.slot_index) for turn in debate.turns} - debate.retracted_turns
-        check((event.seat, event.turn_round, event.slot_index) in active, "there is no such turn")
-        return convergence.supersede_votes(replace(after, retracted_at=debate.version + 1))
-    if isinstance(event, ModelReplaced):
-        check(event.seat in seat_models(debate.setup), f"nobody here is called {event.seat}")
-        return replace(
-            after,
-            round_failures=tuple(f for f in debate.round_failures if f.seat != event.seat),
-            failed_models=frozenset(pair for pair in debate.failed_models if pair[0] != event.seat),
-            unheard=debate.unheard - {event.seat},
-        )
-    return after
+    return find_action(event).apply(after, event)
 
 
 def replay(events: Iterable[Event], start: Debate | None = None) -> Debate:

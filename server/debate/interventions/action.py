@@ -1,0 +1,127 @@
+"""What an action consists of. Each has a file of its own in this package, and a row in `registry`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+from server.debate.facts.errors import require
+from server.debate.facts.events import Event, Paused, Resumed
+from server.debate.facts.interventions import InterventionFact
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.seats import FRAMER
+from server.debate.facts.text import clean
+from server.debate.rules.budget import NO_ELAPSED_TIME, ElapsedTime
+from server.debate.state.debate import Debate
+from server.debate.state.seats import seat_models
+
+F = TypeVar("F", bound=InterventionFact | Paused | Resumed)
+
+Change = tuple[list[Event], str]
+"""The facts of an action, and a sentence on when they take effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionRequest:
+    """The parameters of an action; each action uses its own."""
+
+    text: str = ""
+    to: str = ""  # a debater, or any seat, by action
+    reason: str = ""
+    rounds: int = 0
+    round: int = 0
+    model: str = ""
+    price: Price | None = None  # of that model
+    window: int = 0  # of that model, in tokens; 0 where unknown
+    weights: Mapping[str, str | float] = field(default_factory=dict)
+    threshold: str = ""
+    limits: Mapping[str, Any] = field(default_factory=dict)  # the ones to change, as in options.limits
+    stances: Mapping[str, str] = field(default_factory=dict)  # by debater
+    elapsed: ElapsedTime = NO_ELAPSED_TIME
+    request_id: str = ""  # a repeat has the same
+    is_stepped: bool = (
+        False  # the debate came with a file: whatever its set-up says, it runs when it is stepped
+    )
+
+
+class Intervention(NamedTuple):
+    events: tuple[Event, ...]
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """What a fork keeps of its parent, as far as facts of actions depend on it."""
+
+    at_round: int
+    seats: frozenset[str]  # of the fork
+    other_judges: frozenset[str]  # those of its judges' seats that have another model than they had
+    keeps_instructions: bool
+
+
+class Action(ABC, Generic[F]):
+    """One thing that a caller can change, and all that is special about the facts that it records."""
+
+    name: ClassVar[str]
+    facts: ClassVar[tuple[type[InterventionFact | Paused | Resumed], ...]]
+    """What it records. Whatever reads facts of these kinds asks this action about them."""
+
+    when: ClassVar[Literal["before_end", "after_end", "always"]] = "before_end"
+    is_offered: ClassVar[bool] = True  # by name, to callers of `intervene`
+    for_hooks: ClassVar[bool] = False  # whether a hook can be configured to do it
+    needs_text: ClassVar[bool] = False  # of such a hook
+    goes_on: ClassVar[bool] = False  # the debate runs on at once: whoever does it takes the debate over
+
+    def take(self, debate: Debate, request: InterventionRequest) -> Intervention:
+        """What is recorded, with the reason and the round. Raises as `build`."""
+        events, effect = self.build(debate, request)
+        made: dict[str, Any] = {"request_id": request.request_id}
+        if reason := clean(request.reason):
+            made["reason"] = reason
+        placed = made | {"round": debate.round}
+        return Intervention(
+            tuple(e.model_copy(update=placed if isinstance(e, InterventionFact) else made) for e in events),
+            effect,
+        )
+
+    @abstractmethod
+    def build(self, debate: Debate, request: InterventionRequest) -> Change:
+        """Raises InvalidRequestError where it is not possible in this debate now."""
+
+    def rebuild(self, fact: F) -> InterventionRequest:
+        """The parameters of which `build` makes this fact: so imports find out whether it was possible."""
+        del fact
+        return InterventionRequest()
+
+    def apply(self, debate: Debate, fact: F) -> Debate:
+        """What it changes besides `Debate.interventions`, which has it already. Raises IllegalEvent."""
+        del fact
+        return debate
+
+    def describe(self, fact: F) -> tuple[str, str]:
+        """The seat that it is about, "" for all, and what it says or changes."""
+        del fact
+        return "", ""
+
+    def inherit(self, fact: F, fork: Inheritance) -> F | None:
+        """The fact as a fork inherits it; None where the fork does without."""
+        is_later = isinstance(fact, InterventionFact) and fact.round > fork.at_round
+        return None if is_later else fact
+
+
+def find_seats(debate: Debate) -> list[str]:
+    """The seats that will be asked: the framer before the debaters are known, then everybody else."""
+    if debate.setup.needs_framing:
+        return [seat for seat in seat_models(debate.setup) if seat not in debate.names]
+    return [seat for seat in seat_models(debate.setup) if seat != FRAMER]
+
+
+def check_framed(debate: Debate) -> None:
+    problem = (
+        "Who debates is not known before the positions are named. Call step_round first, or leave `to` out."
+    )
+    require(not debate.setup.needs_framing, problem)
+
+
+def check_known(name: str, known: Iterable[str], kind: str) -> None:
+    require(name in known, f"Nobody here is called {name[:60]!r}. {kind}: {', '.join(known)}.")

@@ -1,0 +1,33 @@
+"""The talk ends, and the verdict follows from what was said so far."""
+
+from server.debate.ballots.waves import is_talk_over
+from server.debate.facts.errors import require
+from server.debate.facts.interventions import TalkConcluded
+from server.debate.interventions.action import Action, Change, Inheritance, InterventionRequest
+from server.debate.rules import pauses
+from server.debate.state.debate import Debate
+
+
+class Conclude(Action[TalkConcluded]):
+    name = "conclude"
+    facts = (TalkConcluded,)
+    for_hooks = True
+    goes_on = True
+
+    def build(self, debate: Debate, request: InterventionRequest) -> Change:
+        del request
+        if debate.mirror_opened and not debate.mirror:
+            return [TalkConcluded()], "The verdict follows without the mirror, which makes no more calls."
+        require(not is_talk_over(debate), "The talk is over already. Call get_verdict.")
+        first = "Resume it with intervene first." if debate.paused else "Call step_round first."
+        require(debate.turns, f"Nobody has spoken yet: there is nothing to judge. {first}")
+        effect = "Turns in flight are kept; then it is decided on what is there."
+        return [TalkConcluded()], effect
+
+    def apply(self, debate: Debate, fact: TalkConcluded) -> Debate:
+        del fact
+        return pauses.go_on(debate)
+
+    def inherit(self, fact: TalkConcluded, fork: Inheritance) -> None:
+        """A fork finds its own end."""
+        del fact, fork

@@ -1,0 +1,1 @@
+"""The state machine: what events change, and what comes next."""
