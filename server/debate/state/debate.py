@@ -1,4 +1,4 @@
-"""The debate so far, folded from its events by `rules.transitions`."""
+"""The debate so far, folded from its events by `machine.transitions`."""
 
 from dataclasses import dataclass, field, fields
 from fractions import Fraction

@@ -14,6 +14,7 @@ from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.memo import once
 from server.debate.state.seats import candidate_models, current_model
+from server.debate.votes.consensus import classify_share, describe_rule
 from server.debate.votes.counting import UNKNOWN_WEIGHT, Count, Seat, count_voices, count_votes
 from server.debate.votes.voters import verdict_source
 from server.debate.votes.voting import (
@@ -22,11 +23,9 @@ from server.debate.votes.voting import (
     Silence,
     apply_rule,
     build_count,
-    classify_share,
     find_support,
     sum_weights,
 )
-from server.debate.votes.wording import describe_rule
 
 RELEASE = re.compile(r"[-@][0-9]{3,}[0-9-]*$|:latest$")
 """What a provider adds to the name of a model that it answered with, as "-2026-01-31" or "-0613"."""

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from server.debate.facts.beliefs import ConsensusKind, VoteCount, VotingMethod, VotingRule, Weight
+from server.debate.votes.consensus import classify_share, find_needed, is_enough
 
-SUPERMAJORITY, MAJORITY = Fraction(2, 3), Fraction(1, 2)  # shares of the weight
 HALF = Fraction(1, 2)
 SYNTHESIS = "*"
 """The choice of a position made of the others. No debater can have this name."""
@@ -97,35 +97,6 @@ def build_count(
 
 def find_method(rule: VotingRule, positions: Sequence[str]) -> VotingMethod:
     return rule.method if len(positions) >= FEWEST_TO_RANK else "choice"
-
-
-def is_enough(rule: VotingRule, share: Fraction) -> bool:
-    match rule.kind:
-        case "unanimous":
-            return share == 1
-        case "supermajority":
-            needed = Fraction(rule.threshold or SUPERMAJORITY)
-            return share > needed if rule.strict else share >= needed
-        case "majority":
-            return share > MAJORITY
-        case _:
-            return rule.kind == "plurality"
-
-
-def find_needed(rule: VotingRule) -> str:
-    """The share that a rule needs, as text; "" where it needs none."""
-    supermajority = rule.threshold or str(SUPERMAJORITY)
-    needed = {"unanimous": "1", "supermajority": supermajority, "majority": str(MAJORITY)}
-    return needed.get(rule.kind, "")
-
-
-def classify_share(share: Fraction) -> ConsensusKind:
-    """The strongest kind of consensus that a share of all seats asked is."""
-    if share == 1:
-        return "unanimous"
-    if share >= SUPERMAJORITY:
-        return "supermajority"
-    return "majority" if share > MAJORITY else "plurality"
 
 
 def sum_weights(votes: Sequence[CastVote]) -> Fraction:

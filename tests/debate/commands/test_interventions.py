@@ -1,14 +1,14 @@
 import re
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Ended, Paused, Resumed
-from server.debate.facts.interventions import InstructionGiven, NoteAdded, TalkConcluded
+from server.debate.facts.interventions import InstructionGiven, InterventionEvent, NoteAdded, TalkConcluded
 from server.debate.interventions.action import Intervention, InterventionRequest
 from server.debate.interventions.notes import MAX_NOTE_LENGTH
-from server.debate.interventions.registry import ACTIONS, build_intervention
+from server.debate.interventions.registry import ACTIONS, BY_FACT, REGISTRY, build_intervention
 from server.debate.machine.transitions import replay
 from server.debate.views.events import build_interventions
 from server.debate.views.markdown import render_transcript
@@ -347,3 +347,9 @@ class TestTags:
         at = simulate(build_setup(options={"tags": ["urgent"]}))
         with pytest.raises(InvalidRequestError, match=r"no tag 'billing'\. Its tags: urgent"):
             at.intervene("untag", text="urgent, billing")
+
+
+def test_each_fact_of_an_intervention_belongs_to_one_action() -> None:
+    facts = [fact for action in REGISTRY for fact in action.facts]
+    assert len(facts) == len(BY_FACT)
+    assert BY_FACT.keys() == {*get_args(InterventionEvent), Paused, Resumed}

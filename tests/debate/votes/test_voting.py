@@ -6,13 +6,14 @@ from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server.debate.facts.beliefs import RuleKind, VotingMethod, VotingRule
+from server.debate.votes import consensus
 from server.debate.votes.voting import METHODS, SYNTHESIS, CastVote, Finding, apply_rule, build_count
 
 pytestmark = pytest.mark.requirement("D10")
@@ -281,3 +282,7 @@ def test_ten_thousand_profiles_have_the_winners_that_pref_voting_finds() -> None
                 orders,
                 weights,
             )
+
+
+def test_each_kind_of_rule_has_a_share_and_words() -> None:
+    assert consensus.RULES.keys() == {*get_args(RuleKind)}
