@@ -183,19 +183,19 @@ def log_to_stderr(settings: Settings) -> None:
 class FloodFilter(logging.Filter):
     """Passes one warning a minute of those that anybody who sends requests can cause, and says how many it left out.
 
-    These are the ones of other libraries and of the doors of a server, told apart by the line of code that logs them.
+    These are the ones of other libraries and of the doors of a server, told apart by logger and line of code.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.clock = clock
-        self._left_out: dict[tuple[str, int, object], tuple[float, int]] = {}  # since when, and how many
+        self._left_out: dict[tuple[object, ...], tuple[float, int]] = {}  # since when, and how many
 
     def filter(self, record: logging.LogRecord) -> bool:
         is_own = record.name.startswith(OWN_CODE) and not record.name.startswith(DOORS)
         if is_own or record.levelno < logging.WARNING:
             return True
-        place = (record.pathname, record.lineno, record.exc_info and record.exc_info[0])
+        place = (record.name, record.pathname, record.lineno, record.exc_info and record.exc_info[0])
         since, number = self._left_out.get(place, (-math.inf, 0))
         if (now := self.clock()) < since + FLOOD_SECONDS:
             self._left_out[place] = (since, number + 1)
