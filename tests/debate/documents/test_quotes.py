@@ -141,6 +141,7 @@ def test_a_quote_tells_where_its_ellipsis_leaves_words_out(
         ("It's `so`, and not\n```toml\nThe pilot ran\nfor eleven weeks.\n```\n (doc 1)", True),
         ("```\nNo quote.\n```\nBut:\n~~~\nThe pilot ran for eleven `weeks`.\n~~~ (doc 1)", False),
         ("```\nThe pilot ran for twelve weeks\n``` (doc 1), as ```x``` says", False),
+        ("```\n~~~\nThe pilot ran for eleven weeks.\n``` (doc 1)", False),
         ("```\nThe pilot ran for eleven weeks (doc 1)\n```", True),
         ("```\nThe pilot ran for eleven weeks (doc 1)", True),
         ("```\n“The pilot ran for eleven weeks” (doc 1)\n```", True),
