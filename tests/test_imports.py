@@ -80,7 +80,7 @@ ROOMS = {
 """What each room imports of ours, and the libraries that it uses, from the bottom up."""
 
 PURE = (
-    "abc bisect collections csv dataclasses decimal fractions functools hashlib inspect itertools json math "
+    "abc bisect collections contextlib csv dataclasses decimal fractions functools hashlib inspect itertools json math "
     "re typing unicodedata xml"
 )
 """What the core takes of the standard library: no clock, no chance, no input or output, no waiting."""
