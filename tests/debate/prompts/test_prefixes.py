@@ -132,7 +132,8 @@ def test_a_repeated_call_gives_the_reason_at_the_end() -> None:
     }
     assert len(again) == 6
     for prompt, call in again:
-        unclear = "the reply holds no clear finding; answer with JSON, and with one of A, B or null"
+        problem = "the reply is prose, in which no finding is looked for"
+        unclear = f"{problem}: answer with JSON, and with one of A, B or null"
         detail = unclear if call.reading else "the model said nothing"
         assert prompt == first[call.round, call.seat, call.reading] + (
             f"\nYour previous reply could not be used: {detail}. Answer again, as asked."
