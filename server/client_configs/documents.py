@@ -7,6 +7,7 @@ anything else would come out differently, it is refused. Texts that are nested t
 import json
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
+from pathlib import Path
 from typing import Any, Literal
 
 from server.client_configs import jsonc
@@ -14,6 +15,8 @@ from server.client_configs import jsonc
 Syntax = Literal["json", "toml", "yaml"]
 Entry = Mapping[str, Any]
 Edit = Callable[[Any], None]
+
+MOST_BYTES = 32 * 1024 * 1024  # of a file
 
 
 def read_entry(text: str, syntax: Syntax, path: Sequence[str]) -> dict[str, Any] | None:
@@ -42,6 +45,14 @@ def read_entry(text: str, syntax: Syntax, path: Sequence[str]) -> dict[str, Any]
     if not isinstance(at, dict):
         raise ValueError(f'it has no object under "{".".join(path)}"')  # noqa: TRY004  (of the text)
     return at
+
+
+def check_file(path: Path) -> None:
+    """Raises ValueError for what is no file of a configuration. A pipe would be read for ever."""
+    if not path.is_file():
+        raise ValueError("it is a link to nothing" if path.is_symlink() else "it is no file")
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"it is larger than {MOST_BYTES >> 20} MB")
 
 
 def parse(text: str, syntax: Syntax) -> Any:

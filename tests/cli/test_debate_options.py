@@ -182,7 +182,7 @@ def test_an_invalid_turn_can_be_written_again(cli: Cli) -> None:
     )
 
     assert result.exit_code == 0, result.output
-    assert "! This is not what judge 1 was asked for: the reply holds no clear finding" in result.stdout
+    assert "! This is not what judge 1 was asked for: the reply is prose" in result.stdout
     assert 'Verdict: Leaning: "no" (Bot)' in result.stdout
 
 

@@ -19,12 +19,11 @@ import click
 
 from server.cli.files import write_atomically
 from server.client_configs.clients import CLIENTS, USERS_OWN, Client
-from server.client_configs.documents import read_entry, remove_entry, set_entry
+from server.client_configs.documents import check_file, read_entry, remove_entry, set_entry
 from server.client_configs.handshake import HandshakeError, count_tools
 from server.client_configs.launch import SERVER_NAME, SHARED_COMMAND, LaunchCommand, find_launch_command
 
 ENV_HELP = "Pass on this variable, such as a key: its value, with --project a reference to it. Repeatable."
-MOST_BYTES = 32 * 1024 * 1024
 
 CLAUDE_CODE = "claude-code"  # changes its own file while it runs, and has a command for that
 
@@ -163,14 +162,6 @@ def read_text(client: str, path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise build_refusal(client, path, error) from None
-
-
-def check_file(path: Path) -> None:
-    """Raises ValueError for what is no file of a configuration. A pipe would be read for ever."""
-    if not path.is_file():
-        raise ValueError("it is a link to nothing" if path.is_symlink() else "it is no file")
-    if path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES >> 20} MB")
 
 
 def replace_file(client: str, path: Path, text: str, *, private: bool = False) -> Path | None:

@@ -111,7 +111,7 @@ def find_whole_choice(debate: Debate, text: str, reading: int) -> str:
         if re.search(r"\w", text):
             return resolve_vote(debate, text, "winner", reading)
     labels = ", ".join(debate.setup.labels)
-    problem = "the reply is prose, in which no finding is looked for"
+    problem = "the reply is prose"
     raise ValueError(f"{problem}: answer with JSON, and with one of {labels} or null")
 
 

@@ -169,7 +169,7 @@ class TestRefused:
     def test_what_was_not_asked_for_is_refused_with_what_was_wrong(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
         assert refused(at, "judge 1", "Hard to say.") == (
-            "This is not what judge 1 was asked for: the reply holds no clear finding; answer with JSON, and with "
+            "This is not what judge 1 was asked for: the reply is prose: answer with JSON, and with "
             "one of A, B or null. Submit it again."
         )
         assert refused(at, "judge 1", render_finding("Z")) == (

@@ -132,7 +132,7 @@ def test_a_repeated_call_gives_the_reason_at_the_end() -> None:
     }
     assert len(again) == 6
     for prompt, call in again:
-        problem = "the reply is prose, in which no finding is looked for"
+        problem = "the reply is prose"
         unclear = f"{problem}: answer with JSON, and with one of A, B or null"
         detail = unclear if call.reading else "the model said nothing"
         assert prompt == first[call.round, call.seat, call.reading] + (
