@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from server.models.local import model as local
 from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.requirement("M6"), pytest.mark.full]
@@ -213,15 +212,3 @@ def test_the_investment_decision_prints_rounds_summaries_and_the_decision(run_ex
     decision, _, end = rest.strip().partition("\n\n")
     assert decision.startswith("Try ")
     assert end == "2 rounds, settled: True (settled)"
-
-
-@pytest.mark.requirement("A6")
-@pytest.mark.local
-@pytest.mark.skipif(not local.is_available(), reason="the embedded model is not installed")
-def test_the_investment_decision_runs_on_the_embedded_model(run_example: RunExample) -> None:
-    printed = run_example("investment_decision", "local")
-
-    assert (
-        printed.index("ROUND 1") < printed.index("### Moderator's summary") < printed.index("FINAL DECISION")
-    )
-    assert " rounds, settled: " in printed

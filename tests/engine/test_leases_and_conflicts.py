@@ -1,6 +1,7 @@
 """Several processes on one database: leases, conflicts, and who pays."""
 
 import os
+import sqlite3
 import subprocess
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -202,6 +203,32 @@ async def test_a_failing_database_costs_no_lease(journal: Journal) -> None:
 
     assert await leases.renew(["one"]) == {"one"}
     await leases.release("one")
+
+
+@pytest.mark.sqlite
+async def test_an_answer_is_kept_for_as_long_as_the_database_stays_locked(database: str) -> None:
+    journal = await SqliteJournal.open(database, lock_timeout=0.01)
+    async with build_manager(journal, ScriptedModel()) as manager:
+        snapshot = await manager.start(STEPPED, actor=ACTOR)
+        gate = Gate()
+        run = Run(snapshot, 1)
+        runner = build_runner(journal, gate.model, retry_delays=(0.01,))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runner.run, run)
+            await gate.wait_for_call()
+            other = sqlite3.connect(database, isolation_level=None)
+            other.execute("begin immediate")
+            gate.release.set()
+            with anyio.fail_after(PATIENCE):
+                while not run.trouble:
+                    await wait_before_next_poll()
+            assert len(gate.model.requests) == 1
+            assert (await manager.load(snapshot.id)).debate.turns == ()
+            other.rollback()
+            other.close()
+        assert len((await manager.load(snapshot.id)).debate.turns) == len(gate.model.requests) == 2
+        assert run.trouble is None
+    await journal.close()
 
 
 async def test_a_state_that_arrives_late_replaces_no_newer_one(journal: Journal) -> None:

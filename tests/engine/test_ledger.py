@@ -115,6 +115,16 @@ async def test_a_correction_replaces_the_rows_and_keeps_the_earlier_word(databas
         assert corrected.debate.verdict == ended.debate.verdict
 
 
+async def test_an_outcome_that_is_said_again_is_recorded_once(database: str) -> None:
+    async with open_judged(database) as manager:
+        ended = await run_judged(manager)
+        once, effect = await settle(manager, ended.id, "Ada", request_id="r1")
+        again, same = await settle(manager, ended.id, "Ada", request_id="r1")
+        assert (again.debate.version, same) == (once.debate.version, effect)
+        repeated, told = await settle(manager, ended.id, "Ada")
+        assert (repeated.debate.version, told) == (once.debate.version, "That outcome is recorded already.")
+
+
 async def test_two_servers_record_one_outcome_each_and_agree_on_the_last(database: str) -> None:
     async with open_judged(database) as one, open_judged(database) as other:
         ended = await run_judged(one)

@@ -140,6 +140,21 @@ async def test_a_mirror_that_waits_for_a_caller_is_gone_on_without(tmp_path: Pat
     assert "waits for its caller" in report.mirror.told
 
 
+async def test_the_budget_of_a_day_pauses_a_debate_with_its_mirror_until_tomorrow(tmp_path: Path) -> None:
+    now = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    planted = Planted(worth={"build it": 6})
+    async with engine(tmp_path / "db", planted, daily_calls=13, clock=lambda: now) as manager:
+        paused = await run_debate(manager, **describe_debate(mirror=True))
+        assert paused.debate.paused
+        assert paused.debate.paused.cause == "daily_budget"
+        now += timedelta(days=1)
+        with anyio.fail_after(PATIENCE):
+            ended = await manager.follow(paused.id, wait=10)
+
+        assert build_report(ended.debate).mirror.agrees
+        assert len(await find_mirrors(manager)) == 1
+
+
 async def test_a_mirror_that_ran_out_of_time_before_anybody_spoke_does_not_count(tmp_path: Path) -> None:
     now = datetime(2026, 12, 1, 12, tzinfo=UTC)
 

@@ -39,6 +39,24 @@ async def test_one_step_is_taken_in_a_pass_in_the_order_in_which_they_were_asked
     assert max(by_pass) == 1
 
 
+async def test_who_gives_up_waiting_holds_up_nobody() -> None:
+    turnstile, entered = Turnstile(), list[int]()
+
+    async def step(number: int) -> None:
+        await turnstile.enter()
+        entered.append(number)
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        steps = [tasks.create_task(step(number)) for number in range(12)]
+        await asyncio.sleep(0)
+        for given_up in steps[1:9]:
+            given_up.cancel()
+
+    assert entered == [0, 9, 10, 11]
+    async with asyncio.timeout(5):
+        await turnstile.enter()
+
+
 class CountingJournal(SqliteJournal):
     """Counts the debates that are being opened."""
 

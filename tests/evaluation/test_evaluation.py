@@ -104,18 +104,6 @@ def test_run_again_it_pays_for_nothing_and_finds_the_same(tmp_path: Path) -> Non
     assert turned["arms"]["debate"]["accuracy"] == pytest.approx(1 - first["arms"]["debate"]["accuracy"])
 
 
-def test_another_seed_is_paid_for_anew(tmp_path: Path) -> None:
-    models, questions = build_models(), list_questions(2)
-    anyio.run(evaluate, tmp_path / "a.db", models, questions)
-    paid = count_calls(models)
-
-    async def run() -> None:
-        await evaluate(tmp_path / "a.db", models, questions, seed=2)
-
-    anyio.run(run)
-    assert count_calls(models) > paid
-
-
 def test_several_formats_are_compared_on_the_same_questions(tmp_path: Path) -> None:
     async def run() -> dict[str, Any]:
         formats = ("verdict", "oxford")

@@ -67,16 +67,6 @@ async def test_a_hook_hears_debates_of_all_owners_or_of_those_that_it_names(
     assert sorted(log_lines.messages) == ["every: ann asks A?", "every: ben asks B?", "one: ann asks A?"]
 
 
-async def test_a_line_stays_one_line_however_the_debate_is_worded(database: str, log_lines: LogLines) -> None:
-    async with open_hooks(database, hook("tell", "debate_start", logs("asked: {question}"))) as manager:
-        await start_debate(manager, question="Ship\nit\x1b[31m? " + "x" * 9000)
-        line = await log_lines.wait_for("asked")
-
-    assert line.startswith("asked: Ship it")
-    assert len(line) < 400
-    assert line.isprintable()
-
-
 CONDITIONS: list[tuple[str, dict[str, Any], int]] = [
     ("debate_end", {}, 1),
     ("debate_end", {"outcome": "leaning", "status": "concluded"}, 1),

@@ -111,16 +111,6 @@ async def test_a_result_whose_connection_was_cut_is_there_when_the_client_comes_
     assert parse_events(told)[0]["id"] == session.number
 
 
-async def test_without_sessions_there_is_no_stream_to_open_and_none_to_end(tmp_path: Path) -> None:
-    async with (
-        serve_http(str(tmp_path / "a.db"), is_stateless=True) as running,
-        httpx2.AsyncClient(timeout=PATIENCE) as web,
-    ):
-        for method in ("GET", "DELETE"):
-            refused = await web.request(method, running.address, headers=ACCEPT)
-            assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
-
-
 async def test_only_the_last_messages_of_a_session_are_kept() -> None:
     store, sent = RecentMessages(), list[Any]()
 

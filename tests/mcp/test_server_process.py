@@ -149,17 +149,6 @@ def tool_call(served: Served, arguments: str) -> str:
 
 
 @pytest.mark.requirement("M4")
-def test_half_an_emoji_is_a_character_that_cannot_be_shown(greeted: Served) -> None:
-    greeted.write(tool_call(greeted, r'"Tea \ud83c or \ud83c\udf75, \\ud83c?"'))
-
-    answer = greeted.next()
-    assert (answer["id"], answer["result"]["isError"]) == ("mine", False), answer
-    opened = answer["result"]["structuredContent"]["debate_id"]
-    question = greeted.call("read_debate", debate_id=opened, view="state")["data"]["question"]
-    assert question == "Tea \N{REPLACEMENT CHARACTER} or \N{TEACUP WITHOUT HANDLE}, \\ud83c?"
-
-
-@pytest.mark.requirement("M4")
 def test_a_request_that_cannot_be_read_is_answered_with_an_error(greeted: Served) -> None:
     for question, request_id, code, why in (
         ("[" * 500 + "]" * 500, "mine", -32600, "recursion limit"),

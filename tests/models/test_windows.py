@@ -180,14 +180,3 @@ async def test_ollama_is_told_how_much_to_read_and_reads_it(provider: str) -> No
             assert (await reply_in_time(model, request)).usage.sent_tokens == 0
 
     assert [body["options"]["num_ctx"] for body in ollama.requests] == [8_192, 32_768, 32_768]  # loaded once
-
-
-@pytest.mark.usefixtures("litellm_used")
-@pytest.mark.asyncio
-async def test_ollama_is_asked_for_no_more_than_its_model_has() -> None:
-    async with Ollama() as ollama:
-        model = LitellmModel("ollama_chat/m", api_base=ollama.url)
-        await reply_in_time(model, replace(build_argument_request(), window=2_050))
-
-    assert ollama.requests[0]["options"]["num_ctx"] == 2_050
-    assert ollama.shown == []  # by litellm, at every turn, while all of this process waits

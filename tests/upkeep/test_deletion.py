@@ -1,7 +1,7 @@
 """Debates that are deleted: what is left, and who notices."""
 
 import json
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import anyio
@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from server.debate.commands.requests import ChangesInput
+from server.debate.facts.escalation import MirrorSkipped
 from server.engine import queries, transfer
 from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
 from server.engine.receipts import find_receipt
@@ -17,7 +18,7 @@ from server.upkeep.check import check_database
 from server.upkeep.deletion import delete_debate
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.gated_model import Gate
-from tests.support.mirrored_debates import engine
+from tests.support.mirrored_debates import engine, wait_for_mirror
 from tests.support.patience import PATIENCE
 from tests.support.planted_effects import Planted, describe_debate
 from tests.support.polling import wait_before_next_poll
@@ -115,3 +116,17 @@ async def test_the_mirror_goes_with_its_debate(tmp_path: Path) -> None:
 
         assert [one.stream for one in left] == [ended.id, ended.debate.mirror_opened.debate_id]
         assert await manager.store.find() == []
+
+
+async def test_a_debate_goes_on_without_a_mirror_that_was_deleted(tmp_path: Path) -> None:
+    async with engine(tmp_path / "db", Planted(worth={"build it": 6}, delay=0.05)) as manager:
+        started = await start_debate(manager, run=True, **describe_debate(mirror=True))
+        mirror_id = await wait_for_mirror(manager, started.id)
+        await delete_debate(manager, mirror_id, actor="test")
+        with anyio.fail_after(PATIENCE):
+            with suppress(DebateDeletedError):  # the run of the mirror, which it waits for
+                await manager.follow(started.id, wait=5)
+            ended = await manager.follow(started.id, wait=5)
+
+    skipped = [entry.event for entry in ended.entries if isinstance(entry.event, MirrorSkipped)]
+    assert [one.reason for one in skipped] == ["it was deleted"]

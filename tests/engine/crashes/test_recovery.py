@@ -157,6 +157,22 @@ async def test_a_server_that_has_nothing_to_do_takes_over_from_one_that_went_awa
         tasks.cancel_scope.cancel()
 
 
+async def test_what_a_broken_database_kept_from_going_on_goes_on_when_it_is_whole(database: str) -> None:
+    (debate_id,) = await left_behind(database, build_request(question="Break?", run=True))
+    alter_entries(database, "Break", "Brake")
+    async with open_engine(database, ScriptedModel()) as manager, anyio.create_task_group() as tasks:
+        recovery = Recovery(manager, max_age_hours=24, concurrency=1)
+        tasks.start_soon(partial(recovery.run, poll_interval=0.01, retry_interval=0.01))
+        with anyio.fail_after(PATIENCE):
+            while debate_id not in recovery.failure_counts:
+                await wait_before_next_poll()
+        alter_entries(database, "Brake", "Break")
+        with anyio.fail_after(PATIENCE):
+            while (await finished(manager, debate_id)) != "concluded":
+                await wait_before_next_poll()
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_debate_that_cannot_be_resumed_is_left_alone_for_longer_each_time(database: str) -> None:
     (debate_id,) = await left_behind(database, build_request(question="Break?", run=True))
     alter_entries(database, "Break", "Brake")

@@ -254,15 +254,3 @@ def test_the_threads_can_be_set(given: str, expected: int | None, monkeypatch: p
     monkeypatch.setenv("COUNTERPOINT_LOCAL_THREADS", given)
 
     assert local.count_threads() in ([expected] if expected else range(1, 5))
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("Begun. One is so. Two is", "Begun. One is so."),
-        ("Begun. One is so.", "Begun. One is so."),
-        ("Begun. One has no end", "Begun. One has no end"),
-    ],
-)
-def test_an_argument_ends_with_a_whole_sentence_of_its_own(text: str, kept: str) -> None:
-    assert small.trim_to_sentences(tasks.build_task_request("argument"), text, "Begun. ") == kept
