@@ -78,3 +78,15 @@ async def test_a_fork_holds_a_mirror_of_its_own(tmp_path: Path) -> None:
     assert build_report(fork.debate).mirror.agrees
     assert of_mirror.debate.setup.mirror_of == ""
     assert JudgesAdded not in {type(entry.event) for entry in fork.entries}
+
+
+async def test_a_fork_after_the_judges_asks_for_a_mirror_of_its_own(tmp_path: Path) -> None:
+    async with engine(tmp_path / "db", Planted(worth={"build it": 6})) as manager:
+        ended = await run_debate(manager, **describe_debate(mirror=True, synthesizer=True))
+        fork = await manager.fork(ended.id, 3, ChangesInput(run=True), actor="test")
+        with anyio.fail_after(PATIENCE):
+            fork = await manager.follow(fork.id, wait=10)
+
+    report, origin = build_report(fork.debate), build_report(ended.debate)
+    assert (report.mirror.agrees, report.deliverable != "") == (True, True)
+    assert report.mirror.debate_id != origin.mirror.debate_id

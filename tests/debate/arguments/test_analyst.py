@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from server.debate.analysis.claims import build_graph_data
 from server.debate.arguments.extraction import MAX_CLAIMS
 from server.debate.facts.answers import Claim, ClaimLink, Extracted, Observed
 from server.debate.facts.beliefs import Citation
@@ -11,8 +12,10 @@ from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.machine.transitions import apply, replay
 from server.debate.prompts.render import render
 from server.debate.rules.budget import count_expected_answers, count_round_calls
+from server.debate.views.events import build_event_row
 from server.debate.views.markdown import render_transcript
-from server.debate.views.rounds import build_round, describe_reading
+from server.debate.views.rounds import build_analysis, build_round, describe_reading
+from server.debate.views.visibility import is_hidden
 from tests.support import simulation
 from tests.support.analyst_debates import (
     DOUBLED,
@@ -77,6 +80,20 @@ class TestRecord:
         assert (shown["point"], shown["according_to"]) == ("Ada 1.1", "analyst")
         assert "[Ada 1.1]" in render_transcript(at.debate, at.log)
         assert "attacks [Bob 1.1]" in render_transcript(at.debate, at.log)
+
+    @pytest.mark.parametrize("hidden", ["analyst", "debaters"])
+    def test_clients_do_not_see_what_is_hidden_from_them(self, hidden: str) -> None:
+        left = {"left_out": [{"speaker": "Bob", "words": "It may fail", "why": "Which?"}]}
+        at = extract(DOUBLED, more=left, visibility={"hide_from_client": [hidden]}).play()
+        assert at.debate.extractions[0].left_out
+        assert (build_round(at.debate, 1)["claims"], build_round(at.debate, 1)["unclear"]) == ([], [])
+        assert "extraction" not in build_analysis(at.debate)
+        assert "So: " not in render_transcript(at.debate, at.log)
+        assert "So: " not in str(build_graph_data(at.debate))
+        (entry,) = [entry for entry in at.log if isinstance(entry.event, Extracted)]
+        row = build_event_row(at.debate, entry, is_hidden=is_hidden(at.debate, entry.event))
+        assert "claims" not in row
+        assert row["names"] == ["claims"]
 
 
 class TestSeat:
