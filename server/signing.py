@@ -8,26 +8,27 @@ only to sign and to verify.
 
 import base64
 import binascii
-import json
 import logging
 import os
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, sha256
+from hmac import compare_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import platformdirs
 
 from server.debate.facts.errors import InvalidRequestError, require
 from server.redaction import learn_secrets
-from storage.canonical import encode_json
+from storage.canonical import encode_json, parse_json
 
 KEY_FILE = "signing-key.pem"
 KEY_VARIABLES = "COUNTERPOINT_SIGNING_KEY or COUNTERPOINT_SIGNING_KEY_FILE"
 KEY_SIZE = 32  # bytes, of a private key and of a public one
 MAX_KEY_FILE_BYTES = 10_000
+MOST_DIGITS = 10  # of the number of entries in a seal
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
 PRIVATE_PREFIX = bytes.fromhex("302e020100300506032b657004220420")  # of a PKCS #8 structure, before the key
@@ -40,6 +41,24 @@ class InvalidKeyError(InvalidRequestError):
     """A text or a file is no Ed25519 key that can be read. The error does not repeat it."""
 
 
+class Origin(NamedTuple):
+    """Where the entries of a debate come from, for the installation that sealed them.
+
+    `elsewhere`: entries, from the first on, that it did not record. `adopted`: it uses them for its ledger and memory.
+    """
+
+    elsewhere: int = 0
+    adopted: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether the ledger and memory of the installation use the debate."""
+        return self.adopted or not self.elsewhere
+
+
+OWN = Origin()
+
+
 @dataclass(frozen=True)
 class SigningKey:
     seed: bytes
@@ -49,6 +68,10 @@ class SigningKey:
         from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
         return ed25519.Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw()
+
+    @cached_property
+    def key_id(self) -> str:
+        return find_key_id(self.public_key)
 
     @cached_property
     def seal_key(self) -> bytes:
@@ -121,9 +144,28 @@ class Signer:
             return None
         return None if self.problem else self.key.public_key
 
-    def seal(self, stream: str, seq: int, digest: bytes) -> str:
-        """What only this installation can write beside the head of a stream."""
-        message = b"%b\n%d\n%b" % (stream.encode(), seq, digest)
+    def seal(self, stream: str, seq: int, digest: bytes, origin: Origin = OWN) -> str:
+        """What only this installation can write beside the head of a stream: that it was here, and its origin."""
+        told = "" if origin == OWN else f"{origin.elsewhere}{'+' * origin.adopted}"
+        mark = self._mark(b"%b\n%d\n%b\n%b" % (stream.encode(), seq, digest, told.encode()))
+        return f"{mark}.{told}".rstrip(".")
+
+    def read_seal(self, seal: str, stream: str, seq: int, digest: bytes) -> Origin | None:
+        """The origin that a seal tells of; None for one that this installation has not written."""
+        told = seal.partition(".")[2]
+        number = told.removesuffix("+")
+        is_number = number.isascii() and number.isdigit() and len(number) < MOST_DIGITS
+        origin = Origin(int(number), told.endswith("+")) if is_number else OWN
+        return origin if compare_digest(seal, self.seal(stream, seq, digest, origin)) else None
+
+    def name_ledger(self, owner: str) -> str:
+        """Whose judgments the ledger has, so that those of another installation are not among them.
+
+        A database from elsewhere brings its own sums, and none of them is under this name.
+        """
+        return f"{owner} {self._mark(b'ledger %b' % owner.encode())}"
+
+    def _mark(self, message: bytes) -> str:
         return blake2b(message, key=self.key.seal_key, digest_size=16).hexdigest()
 
 
@@ -240,7 +282,7 @@ def open_envelope(envelope: Any) -> OpenedEnvelope:
         [signature] = envelope["signatures"]
         key_id, mark = signature["keyid"], decode_base64(signature["sig"])
         payload = decode_base64(envelope["payload"])
-        statement = json.loads(payload)
+        statement = parse_json(payload)
         public_key = decode_base64(statement["predicate"]["signer"]["public_key"])
         is_whole = {*envelope} == {"payload", "payloadType", "signatures"} and {*signature} == {
             "keyid",

@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785), the form in which entries are stored and hashed, and the hashes."""
+"""Canonical JSON (RFC 8785), the form in which entries are stored and hashed; reading it; and the hashes."""
 
 import json
 from collections.abc import Mapping
@@ -21,6 +21,34 @@ def encode_json(value: Any) -> bytes:
     integers and keys beyond ASCII (RFC 8785 sorts those by UTF-16).
     """
     return _encode_sorted(value).encode() if _is_plain(value) else rfc8785.dumps(value)
+
+
+class AmbiguousError(ValueError):
+    """JSON that readers take differently: a name stands twice in an object, or a number is none."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """A value that every reader understands alike. Raises ValueError, RecursionError.
+
+    Of two fields with one name some readers take the first and others the last: a forged one could hide a true one.
+    """
+    return _strict_decoder.decode(text if isinstance(text, str) else text.decode())
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise AmbiguousError(f"the name {twice[:60]!r} stands twice in an object")
+    return found
+
+
+def _refuse_constant(text: str) -> None:
+    raise AmbiguousError(f"{text} is no number that JSON has")
+
+
+_strict_decoder = json.JSONDecoder(object_pairs_hook=_build_object, parse_constant=_refuse_constant)
 
 
 def encode_canonical(seq: int, at: str, actor: str, body: Mapping[str, Any]) -> bytes:

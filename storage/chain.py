@@ -1,13 +1,12 @@
 """The hash chain of a stream: links appends to it, and verifies what was stored or exported. Pure."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from storage.canonical import encode_canonical, genesis_hash, link_hash
+from storage.canonical import encode_canonical, genesis_hash, link_hash, parse_json
 from storage.contract import LOCAL_OWNER
 from storage.contract.deletion import Tombstone
 from storage.contract.errors import (
@@ -219,7 +218,7 @@ def verify_chain(stream: str, stored: Mapping[int, tuple[bytes, bytes]], seq: in
             raise DamagedStreamError(stream, number, MISSING)
         text, stored_hash = stored[number]
         try:
-            record = json.loads(text.decode())
+            record = parse_json(text)
             entry = Entry(record["seq"], record["at"], record["actor"], record["body"], stored_hash.decode())
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise DamagedStreamError(stream, number, UNREADABLE) from error
@@ -253,7 +252,7 @@ def encode_tombstone(tombstone: Tombstone) -> bytes:
 def parse_tombstone(stream: str, text: str | bytes) -> Tombstone | None:
     """None for what is no tombstone, as an entry with a number that none has."""
     try:
-        record = json.loads(text)
+        record = parse_json(text)
         body = record["body"]
         if record["seq"] == 0 and body["kind"] == "deleted":
             texts = {str(name): str(text) for name, text in body.get("texts", {}).items()}

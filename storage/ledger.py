@@ -78,7 +78,7 @@ class LedgerReader(ABC):
 
 
 def encode_judgments(rows: Sequence[LedgerRow]) -> str:
-    """The rows of a stream as JSON. Raises ValueError for invalid JSON or Unicode."""
+    """The rows of a stream as JSON, their owners last. Raises ValueError for invalid JSON or Unicode."""
     return json.dumps(
         [
             [
@@ -87,6 +87,7 @@ def encode_judgments(rows: Sequence[LedgerRow]) -> str:
                 encode_json(dict(row.body)).decode(),
                 *(row.asked, row.consistent, row.right, row.percent, row.likeliest_right, row.credit),
                 json.dumps(list(row.topics)),
+                row.owner,
             ]
             for row in rows
         ]

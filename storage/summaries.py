@@ -13,7 +13,14 @@ from unicodedata import category, normalize
 from storage.canonical import encode_json
 from storage.contract import LOCAL_OWNER
 from storage.contract.ledger import LedgerRow
-from storage.contract.streams import Amount, Reservation, Spending, StreamListing, StreamSummary
+from storage.contract.streams import (
+    Amount,
+    Reservation,
+    Spending,
+    StreamHead,
+    StreamListing,
+    StreamSummary,
+)
 from storage.ledger import encode_judgments
 
 
@@ -159,10 +166,11 @@ def parse_summary(
 
 def parse_listing(row: Sequence[Any]) -> StreamListing:
     """A listing; a damaged one gets a mark in its title, so that it does not hide the others."""
-    name, number, title, status, text, *rest = row
+    name, number, title, status, text, opened_at, changed_at, family, *head = row
     details = parse_details(text)
     mark = "(damaged summary) " if details is None else ""
-    return StreamListing(name, number, mark + title, status, details or {}, *rest)
+    told = (mark + title, status, details or {}, opened_at, changed_at, family)
+    return StreamListing(name, number, *told, StreamHead(*head))
 
 
 def find_upper_bound(before: int) -> int:

@@ -270,6 +270,9 @@ BUILT: dict[str, str] = {
     "N5": "mirror debate (stances swapped) separates merit of the position from skill of the debater",
     "N6": "equal-budget baseline: blind samples and a vote for the same tokens, reported beside the debate",
     "N25": "a model's text can never pass for the server's: in tool results, transcripts, exports, terminal",
+    "N34": (
+        "what others recorded is marked wherever it is shown, and influences ledger and memory only when adopted"
+    ),
     "N28": "a debate can be watched and steered from the terminal",
     "N29": (
         "installed, the program owns one top-level name and meets no other project's server or storage; own "

@@ -12,6 +12,7 @@ import click
 from server.cli import session
 from server.cli.completion import completion
 from server.cli.debates import (
+    adopt,
     debate,
     demo,
     evaluate,
@@ -114,7 +115,7 @@ def counterpoint(ctx: click.Context, db: str | None) -> None:
 
 
 for command in (
-    *(databases.backup, cache.cache, databases.db, debate.debate, demo.demo, debate.fork),
+    *(adopt.adopt, databases.backup, cache.cache, databases.db, debate.debate, demo.demo, debate.fork),
     *(doctor.doctor, evaluate.evaluate, export.export, export.import_debate, install, uninstall),
     *(keys.keys, ledger.ledger, models.models, verify.receipt),
     *(
@@ -179,7 +180,7 @@ def show(settings: Settings, debate_id: str, view: str, as_json: bool) -> None:
     elif view == "verdict" and not markdown.has_result(source.debate):
         raise click.ClickException(clean_line(chosen.render(source)))
     else:
-        text = chosen.render(source)
+        text = chosen.render_text(source)
         session.print_paged(lambda out: out.print_markdown(text))
 
 

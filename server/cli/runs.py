@@ -51,6 +51,7 @@ def run_debate(
             "state": state.build_state(snapshot),
             "result": verdict.build_result(debate),
             "verdict": verdict.build_verdict(debate).model_dump(),
+            "provenance": snapshot.provenance.model_dump(),
         }
         click.echo(session.format_json(summary))
     else:

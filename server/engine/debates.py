@@ -134,9 +134,10 @@ class DebateManager:
         `code` is called by this process only. `hold`: not before `release`, so that positions can be confirmed.
         """
         await self._turnstile.enter()
-        setup = await self.planner.plan(request, self.store.journal, self.store.owner)
+        ledger = self.store.name_ledger(self.store.owner or LOCAL_OWNER)
+        setup = await self.planner.plan(request, self.store.journal, ledger)
         identity = repeats.build_identity(joins, start=request)
-        return await self._create(setup, (), actor, code, identity, guest, LOCAL_OWNER, hold=hold)
+        return await self._create(setup, (), actor, code, identity, guest, hold=hold)
 
     async def join(self, debate_id: str, *, run: bool) -> DebateSnapshot:
         """The debate of an earlier request: run to its end, or as far as naming its positions."""
@@ -183,9 +184,10 @@ class DebateManager:
     ) -> DebateSnapshot:
         """Open a new debate with the first rounds of this one; run it if `changes.run` is set."""
         parent = await self.load(debate_id)
-        setup, inherited = await self.planner.plan_fork(parent, at_round, changes, self.store.journal)
+        ledger = self.store.name_ledger(parent.owner)
+        setup, inherited = await self.planner.plan_fork(parent, at_round, changes, self.store.journal, ledger)
         identity = repeats.build_identity(joins, fork=debate_id, at_round=at_round, changes=changes)
-        return await self._create(setup, inherited, actor, code, identity, guest, parent.owner)
+        return await self._create(setup, inherited, actor, code, identity, guest, parent)
 
     async def _create(
         self,
@@ -195,7 +197,7 @@ class DebateManager:
         code: CallerCode,
         identity: repeats.RequestIdentity | None,
         guest: Guest,
-        owner: str,
+        parent: DebateSnapshot | None = None,
         *,
         hold: bool = False,
     ) -> DebateSnapshot:
@@ -204,7 +206,7 @@ class DebateManager:
         check_contribution([setup], actor)
         await guest.approve(setup)
         with anyio.CancelScope(shield=True):  # a debate that was recorded is also run
-            snapshot = await self.store.open((setup, *inherited), actor, identity, owner=owner)
+            snapshot = await self.store.open((setup, *inherited), actor, identity, made_from=parent)
         if code:
             self._driver.code[snapshot.id] = code
         if guest.client:
@@ -229,7 +231,7 @@ class DebateManager:
         require(expected_round <= following, problem)
         if 0 < expected_round < following or not self._driver.can_run(snapshot):
             return snapshot
-        snapshot = await self.store.adopt(debate_id)
+        snapshot = await self.store.claim(debate_id)
         run = self._driver.ensure_running(snapshot, following)
         return await self._driver.wait(run, wait, on_change, through_round=following)
 
@@ -274,7 +276,7 @@ class DebateManager:
             repeated = repeats.find_repeated_turn(current.entries, current.debate, speaker, text)
             return repeated or Intervention((build_submission(current.debate, speaker, text, actor),), "")
 
-        snapshot, told = await self._record_with_retry(await self.store.adopt(debate_id), submit, actor)
+        snapshot, told = await self._record_with_retry(await self.store.claim(debate_id), submit, actor)
         if not self._driver.can_run(snapshot):
             return snapshot, told
         through_round = TO_END if snapshot.is_unattended else snapshot.debate.round
@@ -292,7 +294,7 @@ class DebateManager:
         if repeated := repeats.find_repeated(snapshot.entries, action, request):
             return snapshot, repeated.effect
         if action in BY_NAME and BY_NAME[action].goes_on:
-            snapshot = await self.store.adopt(debate_id)
+            snapshot = await self.store.claim(debate_id)
         request = await self.planner.complete_replacement(request)
         age = (self.clock() - datetime.fromisoformat(snapshot.entries[0].at)).total_seconds()
         request = replace(request, elapsed=ElapsedTime(age), is_stepped=not snapshot.is_unattended)

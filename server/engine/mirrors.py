@@ -79,8 +79,7 @@ class MirrorHolder:
         elapsed = self.compute_elapsed(run)
         setup = build_mirror_setup(run.snapshot.debate, run.snapshot.id, elapsed)
         try:
-            opened_by, owner = entries[0].actor, run.snapshot.owner
-            return await store.open((setup,), opened_by, debate_id=debate_id, owner=owner)
+            return await store.open((setup,), entries[0].actor, debate_id=debate_id, made_from=run.snapshot)
         except ConflictError:  # another process was first
             return await store.load(debate_id)
 

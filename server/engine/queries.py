@@ -15,9 +15,11 @@ from pydantic import BaseModel
 
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.quoting import quote_heading, quote_inline
-from server.debate.facts.text import format_heading
+from server.debate.facts.text import collapse_whitespace, format_heading
 from server.debate.views.catalog import View, ViewSource
 from server.debate.views.compare import build_comparison, build_family
+from server.debate.views.provenance import RECORDED_HERE, Provenance, describe_provenance
+from server.engine.database.origins import find_listed
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.receipts import build_receipt_view
@@ -47,7 +49,7 @@ async def load_view_source(manager: DebateManager, debate_id: str, view: View, *
 
 def build_source(snapshot: DebateSnapshot, runs: AbstractSet[str], **part: Any) -> ViewSource:
     """What a view is made from. `runs`: the debates that are run now."""
-    stored = (snapshot.id, snapshot.debate, snapshot.entries)
+    stored = (snapshot.id, snapshot.debate, snapshot.entries, snapshot.provenance)
     return ViewSource(*stored, is_run=snapshot.id in runs, **part)
 
 
@@ -154,6 +156,7 @@ class DebateRow(BaseModel):
     tags: list[str]
     opened_at: str
     changed_at: str
+    provenance: Provenance
 
 
 class ListedDebate(DebateRow):
@@ -175,18 +178,20 @@ async def list_debates(
     runs = await manager.find_runs()
     found = await find_listings(manager, runs, query, status, before=int(cursor or 0), limit=limit + 1)
     following = str(found[limit - 1].number) if len(found) > limit else ""
-    return [build_list_row(listed, runs) for listed in found[:limit]], following
+    known = await find_listed(manager.store, found[:limit])
+    return [build_list_row(one, runs, known[one.stream]) for one in found[:limit]], following
 
 
 async def list_for_people(manager: DebateManager, query: str, status: str, limit: int) -> list[ListedDebate]:
     """As the first page of `list_debates`, with more of each debate."""
     runs = await manager.find_runs()
-    rows = []
-    for listed in await find_listings(manager, runs, query, status, limit=limit):
+    rows, found = [], await find_listings(manager, runs, query, status, limit=limit)
+    known = await find_listed(manager.store, found)
+    for listed in found:
         models, texts = listed.details.get("models"), ("cost_usd", "forked_from")
         rows.append(
             ListedDebate(
-                **build_list_row(listed, runs).model_dump(),
+                **dict(build_list_row(listed, runs, known[listed.stream])),
                 models=[str(model) for model in models] if isinstance(models, list) else [],
                 **{key: str(listed.details.get(key) or "") for key in texts},
             )
@@ -208,7 +213,34 @@ async def find_listings(
     return sorted(chain.from_iterable(pages), key=lambda found: -found.number)[:limit]
 
 
-def build_list_row(listing: StreamListing, runs: AbstractSet[str]) -> DebateRow:
+MOST_SAME = 100  # debates with the words of a question that are compared with it
+
+
+async def find_same_question(manager: DebateManager, snapshot: DebateSnapshot) -> list[DebateRow]:
+    """Other debates that ask what this one asks: those recorded here first, then newest first.
+
+    As far as they are among the newest.
+    """
+    question = snapshot.debate.setup.question
+    found = await manager.store.find(question, limit=MOST_SAME)
+    same = [one for one in found if one.stream != snapshot.id and is_same_question(one.title, question)]
+    known = await find_listed(manager.store, same)
+    rows = [build_list_row(one, frozenset(), known[one.stream]) for one in same]
+    return sorted(rows, key=lambda row: not row.provenance.recorded_here)
+
+
+def is_same_question(one: str, other: str) -> bool:
+    return normalize_question(one) == normalize_question(other)
+
+
+def normalize_question(text: str) -> str:
+    """A question without what makes no other one of it: case, spaces and marks at its end."""
+    return collapse_whitespace(text).casefold().rstrip(" ?!.")
+
+
+def build_list_row(
+    listing: StreamListing, runs: AbstractSet[str], provenance: Provenance = RECORDED_HERE
+) -> DebateRow:
     """The row of a debate. `runs`: the debates that are run now.
 
     Damaged details are left empty, so that one debate does not break the list.
@@ -223,6 +255,7 @@ def build_list_row(listing: StreamListing, runs: AbstractSet[str]) -> DebateRow:
         tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
         opened_at=format_seconds(listing.opened_at),
         changed_at=format_seconds(listing.changed_at),
+        provenance=provenance,
         **{key: str(details.get(key) or "") for key in ROW_TEXTS},
     )
 
@@ -250,6 +283,7 @@ def list_columns(row: ListedDebate) -> tuple[str, ...]:
     """A row as columns: id, time, status and outcome, dollars, models; last its question and where it comes from."""
     origin = f", mirror of {row.mirror_of}" if row.mirror_of else ""
     origin += f", fork of {row.forked_from}" if row.forked_from else ""
+    origin += f". {told}" if (told := describe_provenance(row.provenance)) else ""
     cost = f"${float(row.cost_usd):.4f}" if row.cost_usd.strip("0.") else "-"
     models = ", ".join(row.models) or "-"
     when = row.opened_at[:16].replace("T", " ")

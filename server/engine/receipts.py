@@ -19,19 +19,18 @@ from server.debate.facts.events import Ended, Recorded
 from server.debate.records.receipt import RULES, build_statement, find_difference, find_end
 from server.debate.views.catalog import ViewData
 from server.debate.views.events import build_receipt
+from server.engine.database.origins import RECEIPT
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.settings import package_version
 from server.signing import OpenedEnvelope, find_key_id, format_public_key, open_envelope
+from storage.canonical import parse_json
 from storage.contract.deletion import Tombstone
 
 PROVES = (
     "That the holder of this key recorded these entries and counted these votes so. Not that the models named gave the "
     "answers (models sign nothing), nor that the verdict is right."
 )
-
-RECEIPT = "receipt"
-"""The name under which the envelope of a debate is kept."""
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +80,7 @@ async def make_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> Rece
 
 def read_receipt(text: str, snapshot: DebateSnapshot) -> Receipt:
     try:
-        envelope = json.loads(text)
+        envelope = parse_json(text)
     except ValueError:
         return Receipt(None, "The receipt that was kept is damaged.")
     try:
@@ -96,11 +95,16 @@ def find_obstacle(manager: DebateManager, snapshot: DebateSnapshot) -> str:
     signer = manager.store.signer
     if not snapshot.debate.ended:
         return "It is signed when the debate has ended."
-    if signer is None or snapshot.is_foreign:
+    if signer is None or not has_own_end(snapshot):
         return "This installation did not record the debate, and signs only what it has recorded."
     if manager.store.journal.is_read_only:
         return "The database is read-only, and no receipt was made before."
     return signer.problem
+
+
+def has_own_end(snapshot: DebateSnapshot) -> bool:
+    """Whether this installation recorded the end: what others ended is not signed here, whoever goes on with it."""
+    return not snapshot.is_foreign and find_end(snapshot.entries) > snapshot.provenance.entries_elsewhere
 
 
 def sign_receipt(manager: DebateManager, snapshot: DebateSnapshot) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class SetupPlanner:
     effort: EffortLevel = "standard"
     embeddings: str = ""
 
-    async def plan(self, request: DebateRequest, ledger: Ledger, owner: str | None) -> Opened:
+    async def plan(self, request: DebateRequest, ledger: Ledger, owner: str) -> Opened:
         """The set-up of a requested debate: with the models that it names, the usual ones, or a team of these.
 
         `ledger`, `owner`: by whose knowledge of models a team is chosen.
@@ -77,7 +77,7 @@ class SetupPlanner:
         return build(team=await self._find_team(asked, setup.seed, ledger, owner)) if asked else setup
 
     async def plan_fork(
-        self, parent: DebateSnapshot, at_round: int, changes: ChangesInput, ledger: Ledger
+        self, parent: DebateSnapshot, at_round: int, changes: ChangesInput, ledger: Ledger, owner: str
     ) -> tuple[Opened, tuple[Event, ...]]:
         """The set-up of a fork and the events that it inherits: with the models of its parent, or another team.
 
@@ -93,14 +93,14 @@ class SetupPlanner:
             models: Sequence[str] = changes.team.candidates or list_candidates(debate.setup.team)
             models = models or await self._choose_models([])
             asked = plan_fork_team(debate, at_round, changes, models)
-            team = await self._find_team(asked, changes.seed or debate.setup.seed, ledger, parent.owner)
+            team = await self._find_team(asked, changes.seed or debate.setup.seed, ledger, owner)
         setup, inherited = build(team)
         return add_prices(setup, self.prices.find_price), inherited
 
     async def _choose_models(self, debater_models: Sequence[str]) -> Sequence[str]:
         return await choose_models(self.configured_models, self.environ, self.windows, debater_models)
 
-    async def _find_team(self, asked: TeamRequest, seed: int, ledger: Ledger, owner: str | None) -> Team:
+    async def _find_team(self, asked: TeamRequest, seed: int, ledger: Ledger, owner: str) -> Team:
         """The team of these candidates, of whom none is chosen unless all can be asked."""
         await self.check_models(asked.candidates)
         return await find_team(asked, seed, ledger=ledger, owner=owner, find_price=self.prices.find_price)

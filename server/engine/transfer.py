@@ -30,7 +30,8 @@ from server.debate.views.verdict import build_result
 from server.engine.database.errors import translate_storage_errors
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
-from server.engine.receipts import RECEIPT, check_receipt, find_receipt
+from server.engine.receipts import check_receipt, find_receipt
+from storage.canonical import AmbiguousError, parse_json
 from storage.chain import verify_links
 from storage.contract.errors import DamagedStreamError, DivergenceError
 from storage.contract.streams import Entry
@@ -107,9 +108,13 @@ def parse_export(content: bytes) -> Any:
     if len(content) > MAX_FILE_BYTES:
         raise InvalidRequestError(f"The file is larger than {MAX_FILE_BYTES >> 20} MB, which no debate is.")
     try:
-        return json.loads(content.decode("utf-8-sig"))  # with or without a byte order mark
+        return parse_json(content.decode("utf-8-sig"))  # with or without a byte order mark
     except RecursionError:
         raise InvalidRequestError("The file cannot be read as JSON: it is nested too deeply.") from None
+    except AmbiguousError as error:
+        raise InvalidRequestError(
+            f"The file is ambiguous: {error}. Readers would take it differently."
+        ) from None
     except ValueError as error:
         raise InvalidRequestError(f"The file cannot be read as JSON; it may be cut short: {error}.") from None
 
@@ -133,10 +138,9 @@ async def restore_debate(manager: DebateManager, data: Any) -> tuple[DebateSnaps
             manager.planner.research.check(debater.tools, for_debater=True)
     with translate_storage_errors():
         try:
-            restored = await manager.store.restore(imported.debate_id, entries, debate)
-            if envelope is not None:
-                await manager.store.keep_text(verified.id, RECEIPT, json.dumps(envelope))
-            return restored  # noqa: TRY300  (all of it may raise)
+            return await manager.store.restore(
+                imported.debate_id, entries, debate, receipt=json.dumps(envelope) if envelope else ""
+            )
         except DivergenceError as error:
             raise InvalidRequestError(
                 f"Debate {imported.debate_id} is here already, and entry {error.seq} is another one here. "

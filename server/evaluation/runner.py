@@ -156,7 +156,7 @@ class Evaluation:
             request = build_request(self.plan, question, name)
             return await self.manager.start(request, actor=ACTOR, joins="ever")
         except TwinError as twin:
-            snapshot = await self.manager.store.adopt(twin.debate_id)
+            snapshot = await self.manager.store.claim(twin.debate_id)
             return await self.resume(snapshot) if snapshot.debate.paused else snapshot
 
     async def go_on_without_unheard(self, snapshot: DebateSnapshot) -> DebateSnapshot:

@@ -10,6 +10,7 @@ from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.text import remove_invisible
 from server.debate.views.catalog import ALL_VIEWS, JSON, MARKDOWN, View, format_json
+from server.debate.views.provenance import describe_provenance
 from server.engine.database.errors import DebateNotFoundError
 from server.engine.debates import DebateManager
 from server.engine.queries import DebateRow, list_debates, load_view_source
@@ -126,7 +127,7 @@ def build_transcript_resource(row: DebateRow) -> types.Resource:
         uri=f"{SCHEME}{row.debate_id}/transcript",
         name=f"{row.debate_id}-transcript",
         title=row.question[:80] or None,
-        description=", ".join(filter(None, (row.status, row.format))),
+        description=", ".join(filter(None, (row.status, row.format, describe_provenance(row.provenance)))),
         mime_type=MARKDOWN,
         annotations=types.Annotations(
             audience=["user", "assistant"], priority=0.5, last_modified=row.changed_at or None

@@ -12,10 +12,11 @@ from server.debate.views.awaited import TURN_HEADING
 LITERAL_FIELDS = frozenset(
     {
         *("debate_id", "status", "next", "transcript_uri", "left_out", "cursor", "view", "phase"),
+        "signed_by",
         *("debater", "agent", "speaker", "to", "task", "forked_from", "mirror_of"),
     }
 )
-"""Fields that are needed as they are: ids, names, and calls to make."""
+"""Fields that are needed as they are: ids, names, keys, and calls to make."""
 
 WHOLE_LIST = "debates"
 """A list with pages of its own: an entry left out of one would be on none."""

@@ -11,6 +11,7 @@ from server.debate.machine.decide import status
 from server.debate.views import markdown, state, verdict
 from server.debate.views.awaited import AwaitedTurn, awaited_turns, find_rules, has_written
 from server.debate.views.progress import estimate_line
+from server.debate.views.provenance import Provenance
 from server.debate.views.state import StoredDebate
 from server.debate.views.warnings import find_setup_warnings
 from server.engine.database.snapshots import DebateSnapshot
@@ -42,6 +43,7 @@ class DebateResult(Bounded):
     reason: Annotated[str, Field(description="Why it stands where it stands")]
     next: Annotated[str, Field(description="The tool to call next")]
     transcript_uri: Annotated[str, Field(description="The resource with everything said")]
+    provenance: Annotated[Provenance, Field(description="Who recorded it")]
 
 
 class VerdictResult(verdict.Report, DebateResult):
@@ -139,6 +141,7 @@ async def describe_debate(manager: DebateManager, stored: StoredDebate, tool: st
         or (FOREIGN if found == "ready" and isinstance(stored, DebateSnapshot) and stored.is_foreign else ""),
         "next": suggest_next(stored, found, tool),
         "transcript_uri": f"{SCHEME}{stored.id}/transcript",
+        "provenance": stored.provenance,
     }
 
 

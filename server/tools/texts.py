@@ -5,6 +5,7 @@ from server.debate.facts.text import format_count
 from server.debate.views.awaited import describe_task
 from server.debate.views.catalog import format_json
 from server.debate.views.markdown import END_REASONS, format_position, format_report, section
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import origin_line
 from server.engine.queries import DebateRow
 from server.tools.results import (
@@ -63,7 +64,8 @@ def format_standing(result: DebateResult, round_number: int = 0, phase: str = ""
     at_work = ", at work" if result.working else ""
     ended = result.reason if result.reason in END_REASONS.values() else END_REASONS.get(result.reason)
     reason = f"The talk ended: {ended}." if ended else result.reason
-    return f"Debate {result.debate_id}: {result.status}{at_work}{where}. {reason}".rstrip()
+    told = describe_provenance(result.provenance)
+    return " ".join(f"Debate {result.debate_id}: {result.status}{at_work}{where}. {reason} {told}".split())
 
 
 def format_background(result: VerdictResult) -> list[str]:
@@ -104,5 +106,7 @@ def format_row(row: DebateRow) -> str:
     tags = f"tags: {', '.join(row.tags)}" if row.tags else ""
     when = f"opened {row.opened_at}, changed {row.changed_at}"
     mirror = f"mirror of {row.mirror_of}" if row.mirror_of else ""
-    parts = (row.status, row.format, mirror, f"round {row.round}", found, tags, when)
+    recorded = describe_provenance(row.provenance).rstrip(".")
+    recorded = recorded[:1].lower() + recorded[1:]
+    parts = (row.status, row.format, mirror, f"round {row.round}", found, tags, when, recorded)
     return f"{row.debate_id}: {', '.join(filter(None, parts))}: {quote_heading(row.question)}"

@@ -1,8 +1,9 @@
 """Copies all debates of a database into another, which may be of another kind.
 
 Entries, seals and receipts are copied as they are, so that chains and receipts hold, and a debate that runs by itself
-goes on in the copy. Tombstones, the keys of requests, tokens and what hooks have reached and not finished are copied,
-too. Whatever is there already is not written again.
+goes on in the copy; what another installation recorded stays such. Tombstones, the keys of requests and what hooks have
+reached and not finished are copied, too; tokens only where that is asked for. Whatever is there already is not written
+again.
 """
 
 from collections import defaultdict
@@ -11,6 +12,8 @@ from itertools import groupby
 from operator import attrgetter
 
 from server.engine.database.errors import StorageUnavailableError, translate_storage_errors
+from server.engine.database.origins import get_origin
+from server.engine.database.snapshots import format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
 from server.upkeep.check import Problem
@@ -19,8 +22,8 @@ from storage.contract.deletion import Tombstone
 from storage.contract.errors import DamagedStreamError, DeletedStreamError, DivergenceError
 from storage.contract.journal import Journal
 from storage.contract.ledger import NO_STREAM, LedgerRow
-from storage.contract.streams import Entry, StreamSummary
-from storage.contract.tokens import TokenStore
+from storage.contract.streams import Entry, StreamHead, StreamSummary
+from storage.contract.tokens import StoredToken
 
 MAX_READ = 64  # debates that are kept in memory
 
@@ -32,7 +35,9 @@ DIFFERENT_END = "its last entry is not the same in both databases"
 class CopyResult:
     """`stays_deleted`: debates that were deleted in the target, as they are in the source now.
 
-    `copied_tokens`: that were added or revoked.
+    `copied_tokens`: that were added or revoked. `let_in`: owners whom those that were added let in. `left_tokens`: that
+    were not asked for. `recorded_elsewhere`: of the debates that were written to, those that other installations
+    recorded; `left_judgments`: labelled judgments that others imported into their ledger.
     """
 
     debate_count: int = 0
@@ -41,17 +46,23 @@ class CopyResult:
     copied_tombstones: int = 0
     stays_deleted: int = 0
     copied_tokens: int = 0
+    let_in: int = 0
+    left_tokens: int = 0
+    recorded_elsewhere: int = 0
+    left_judgments: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
-async def copy_debates(source: DebateManager, target: Journal) -> CopyResult:
+async def copy_debates(source: DebateManager, target: Journal, *, with_tokens: bool = False) -> CopyResult:
     """Copy what the target lacks, oldest debate first, as it is when the copy begins.
+
+    `with_tokens`: whoever has one of the source may use the target.
 
     A debate that is another one there, goes on there already or was deleted at another entry is a problem of the
     result, as one whose record is damaged. Raises StorageUnavailableError if a database cannot be used.
     """
     with translate_storage_errors():
-        copy = Copy(source, target, await HookProgress.read(source.store.journal, target))
+        copy = Copy(source, target, await HookProgress.read(source.store.journal, target), with_tokens)
         await copy.run()
     return copy.result
 
@@ -63,6 +74,7 @@ class Copy:
     source: DebateManager
     target: Journal
     hooks: HookProgress
+    with_tokens: bool
     result: CopyResult = field(default_factory=CopyResult)
     written: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)  # that have a problem
@@ -73,16 +85,14 @@ class Copy:
         return self.source.store.journal
 
     async def run(self) -> None:
-        self.result.copied_tokens = await copy_tokens(
-            self.journal, self.target
-        )  # first: who may read the rest
+        await self.copy_tokens()  # first: who may read the rest
         versions = await self.journal.outbox.find_versions(self.hooks.end)
         await self.copy_all(versions)
         for debate_id in await self.journal.find_deleted_streams():
             if tombstone := await self.journal.find_tombstone(debate_id):
                 await self.copy_tombstone(tombstone)
         await self.target.restore_keys(await self.journal.read_keys())
-        await copy_imported_judgments(self.journal, self.target)
+        await self.copy_imported_judgments()
         await copy_hook_progress(self.journal, self.target, self.hooks, versions)
         self.result.copied_debates = len(self.written)
 
@@ -152,6 +162,9 @@ class Copy:
         else:
             owner = (await self.journal.head(debate_id)).owner
             summary = await self.build_summary(debate_id, part, seal, owner)
+            self.result.recorded_elsewhere += self.is_from_elsewhere(
+                debate_id, await self.journal.head(debate_id)
+            )
             seal = seal if seq == len(entries) else self.compute_seal(debate_id, entries, seal, owner, seq)
         self.result.copied_entries += await self.target.restore(debate_id, part, summary, seal=seal)
         self.written.add(debate_id)
@@ -180,7 +193,11 @@ class Copy:
             snapshot = store.build_snapshot(debate_id, entries, seal, owner)
         except StorageUnavailableError:
             return ""
-        return "" if snapshot.is_foreign else store.compute_seal(debate_id, snapshot.entries[seq - 1])
+        if snapshot.is_foreign:
+            return ""
+        origin = get_origin(snapshot.provenance)
+        cut = origin._replace(elsewhere=min(origin.elsewhere, seq))
+        return store.compute_seal(debate_id, snapshot.entries[seq - 1], cut)
 
     async def finish(self, debate_id: str, version: int) -> None:
         """Copy what is kept beside a debate, and compare the ends."""
@@ -190,8 +207,26 @@ class Copy:
         head, there = await self.journal.head(debate_id), await self.target.head(debate_id)
         if there.owner != head.owner:
             self.fail(debate_id, "it belongs to somebody else in the target")
-        elif there != head:
+        elif there[:2] != head[:2]:
             self.fail(debate_id, WENT_ON if head.seq > version else DIFFERENT_END)
+        elif self.is_adopted(debate_id, head) and not self.is_adopted(debate_id, there):
+            await self.adopt_in_target(debate_id, head)
+
+    def is_from_elsewhere(self, debate_id: str, head: StreamHead) -> bool:
+        origin = self.source.store.read_origin(debate_id, head)
+        return origin is None or origin.elsewhere > 0
+
+    def is_adopted(self, debate_id: str, head: StreamHead) -> bool:
+        origin = self.source.store.read_origin(debate_id, head)
+        return origin is not None and origin.adopted
+
+    async def adopt_in_target(self, debate_id: str, head: StreamHead) -> None:
+        """Have what was adopted since an earlier copy count in the target, too."""
+        entries, seal = await self.read(debate_id)
+        await self.target.set_seal(debate_id, head.seq, seal)
+        summary = await self.build_summary(debate_id, entries, seal, head.owner)
+        await self.target.rewrite_summary(debate_id, head.seq, summary)
+        self.written.add(debate_id)
 
     async def copy_tombstone(self, tombstone: Tombstone) -> None:
         """Delete a debate in the target that was deleted in the source."""
@@ -224,44 +259,53 @@ class Copy:
         )
         self.result.copied_tombstones += 1
 
+    async def copy_imported_judgments(self) -> None:
+        """Each owner's to the same owner, as far as they were imported into the ledger of this installation."""
+        there = {
+            (row.owner, row.item, row.judge): row
+            for row in await self.target.read_judgments()
+            if row.stream == NO_STREAM
+        }
+        missing = defaultdict[str, list[LedgerRow]](list)
+        for row in await self.journal.read_judgments():
+            if row.stream != NO_STREAM or there.get((row.owner, row.item, row.judge)) == row:
+                continue
+            if self.source.store.is_own_ledger(row.owner):
+                missing[row.owner].append(row)
+            else:
+                self.result.left_judgments += 1
+        for owner, rows in missing.items():
+            await self.target.change_judgments(lambda _stored, rows=rows: rows, owner=owner)  # type: ignore[misc]
+
+    async def copy_tokens(self) -> None:
+        """Add the tokens that are missing, where that is asked for, and revoke those that were, in any case.
+
+        A token that was revoked in one of the two stays revoked. One that lets nobody in any more is added as well: it
+        would be let in again if it were made anew.
+        """
+        there = {token.digest: token for token in await self.target.read_tokens()}
+        let_in = set[str]()
+        for token in await self.journal.read_tokens():
+            known = there.get(token.digest)
+            if known is None and self.with_tokens:
+                await self.target.add_token(token)
+                let_in |= {token.owner} if self.is_valid(token) else set()
+            elif known and token.revoked_at and not known.revoked_at:
+                await self.target.revoke_token(token.digest, token.revoked_at)
+            else:
+                self.result.left_tokens += known is None and self.is_valid(token)
+                continue
+            self.result.copied_tokens += 1
+        self.result.let_in = len(let_in)
+
+    def is_valid(self, token: StoredToken) -> bool:
+        """Whether it lets anybody in."""
+        is_over = "" < token.expires_at <= format_time(self.source.clock())
+        return not (token.revoked_at or is_over)
+
 
 def require_same(debate_id: str, stored: list[Entry], entries: list[Entry]) -> None:
     """Raises DivergenceError if a debate does not begin with these entries."""
     for there, here in zip(stored, entries, strict=False):
         if there.hash != here.hash:
             raise DivergenceError(debate_id, here.seq)
-
-
-async def copy_imported_judgments(source: Journal, target: Journal) -> None:
-    """Each owner's to the same owner."""
-    there = {
-        (row.owner, row.item, row.judge): row
-        for row in await target.read_judgments()
-        if row.stream == NO_STREAM
-    }
-    missing = defaultdict[str, list[LedgerRow]](list)
-    for row in await source.read_judgments():
-        if row.stream == NO_STREAM and there.get((row.owner, row.item, row.judge)) != row:
-            missing[row.owner].append(row)
-    for owner, rows in missing.items():
-        await target.change_judgments(lambda _stored, rows=rows: rows, owner=owner)  # type: ignore[misc]
-
-
-async def copy_tokens(source: TokenStore, target: TokenStore) -> int:
-    """Add the tokens that are missing, and revoke those that were. Returns how many that are.
-
-    Without them nobody could use the copy; or anybody, where a server on loopback has no tokens. A token that was
-    revoked in one of the two stays revoked.
-    """
-    there = {token.digest: token for token in await target.read_tokens()}
-    count = 0
-    for token in await source.read_tokens():
-        known = there.get(token.digest)
-        if known is None:
-            await target.add_token(token)
-        elif token.revoked_at and not known.revoked_at:
-            await target.revoke_token(token.digest, token.revoked_at)
-        else:
-            continue
-        count += 1
-    return count

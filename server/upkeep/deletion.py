@@ -8,10 +8,11 @@ from server.engine.database.errors import (
     translate_storage_errors,
 )
 from server.engine.database.memory import withdraw
+from server.engine.database.origins import RECEIPT
 from server.engine.database.snapshots import DebateSnapshot, format_time
 from server.engine.database.summaries import build_whole_summary
 from server.engine.debates import DebateManager
-from server.engine.receipts import RECEIPT, find_receipt
+from server.engine.receipts import find_receipt
 from storage.contract.deletion import Tombstone
 
 

@@ -36,6 +36,7 @@ from server.debate.views.catalog import ViewSource
 from server.debate.views.compare import find_differences
 from server.debate.views.names import MODEL_PARTS, MODEL_TEXTS, is_reading
 from server.debate.views.progress import build_progress
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import framing_line, known_debaters, origin_line
 from server.debate.views.verdict import build_report
 from server.debate.views.visibility import hide_answers, is_visible
@@ -213,4 +214,5 @@ def build_relative(this: ViewSource, other: ViewSource) -> Row:
         "names": list(debate.names),
         "cost_usd": found.cost_usd,
         "differences": find_differences(this.debate.setup, debate.setup),
+        "recorded": describe_provenance(other.provenance, len(other.entries)),
     }

@@ -107,6 +107,7 @@ def build_preview(data: Mapping[str, Any] | None) -> tuple[str, str]:
         report["reasoning"],
         report["deliverable"],
         first["reason"],
+        first["recorded"],
     ]
     told = "".join(f'<p dir="auto">{html.escape(line)}</p>' for line in lines if line)
     heading = f'<h1 dir="auto">{html.escape(first["question"])}</h1>'

@@ -13,6 +13,7 @@ from typing import Any
 
 from server.debate.views.catalog import ViewSource
 from server.debate.views.events import build_receipt, list_shown_entries
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import status_reason
 from server.debate.views.visibility import is_hidden
 from server.web.drawing import build_drawing, build_relative
@@ -50,6 +51,8 @@ def build_debate(
         "status": source.status,
         "reason": status_reason(source.debate),
         "question": source.debate.setup.question,
+        "provenance": source.provenance.model_dump(),
+        "recorded": describe_provenance(source.provenance, len(source.entries)),
         "since_seq": since_seq,
         "entries": [
             build_entry(entry, is_whole=entry.seq in open_numbers)

@@ -1,6 +1,7 @@
 """Debates and lists of the database as data of the page."""
 
 from server.debate.views.catalog import ViewSource
+from server.debate.views.provenance import describe_provenance
 from server.engine.database.snapshots import DebateSnapshot
 from server.engine.debates import DebateManager
 from server.engine.queries import Family, build_source, list_debates, load_family, mark_family
@@ -59,7 +60,7 @@ async def load_list_data(manager: DebateManager, query: str = "", status: str = 
     """A page of the list of debates, newest first. Raises InvalidRequestError for a cursor of no page."""
     rows, following = await list_debates(manager, query, status, cursor)
     listed = {
-        "rows": [row.model_dump() for row in rows],
+        "rows": [row.model_dump() | {"recorded": describe_provenance(row.provenance)} for row in rows],
         "cursor": following,
         "query": query,
         "status": status,

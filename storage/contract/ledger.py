@@ -1,8 +1,8 @@
 """The ledger: judgments of items whose right answer is known, imported or of debates whose outcome was recorded.
 
 Rows of debates are a projection: they are written with the entries they follow from (`StreamSummary.judgments`), and
-can be written again. Imported rows belong to no stream. Each has an owner, that of its stream or who imported it, and a
-few numbers that can be summed without reading it. Methods with an `owner` tell only of that owner's rows; None: of all.
+can be written again. Imported rows belong to no stream. Each has an owner, whose ledger it is in, and a few numbers
+that can be summed without reading it. Methods with an `owner` tell only of that owner's rows; None: of all.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,7 +30,9 @@ class LedgerRow:
     credit: int = 1  # 2: the vote was right, 0: wrong, 1: there was none, or its readings differ
     topics: Sequence[str] = ()  # each once; never ""
     stream: str = NO_STREAM
-    owner: str = LOCAL_OWNER  # of a row that is written: what `change_judgments`, or the stream, says
+    owner: str = (
+        LOCAL_OWNER  # whose ledger it is in; of an imported row that is written, `change_judgments` says it
+    )
 
 
 class JudgeSums(NamedTuple):

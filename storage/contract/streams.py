@@ -37,11 +37,12 @@ class Spending(NamedTuple):
 
 
 class StreamHead(NamedTuple):
-    """The last entry of a stream, and whose stream it is; (0, "", "") for an unknown or deleted one."""
+    """The last entry of a stream, whose stream it is, and its seal; (0, "", "", "") for an unknown or deleted one."""
 
     seq: int = 0
     hash: str = ""
     owner: str = ""
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class StreamListing:
     opened_at: str
     changed_at: str
     family: str = ""  # the stream that all of its family go back to; "" for that one itself
+    head: StreamHead = field(default=StreamHead(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

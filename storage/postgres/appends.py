@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from storage.chain import Batch, Head, Row
-from storage.contract import LOCAL_OWNER
 from storage.postgres.connections.pool import Session, transpose
 from storage.words import Tokenizer
 
@@ -125,8 +124,8 @@ DELETE_JUDGMENTS = "delete from judgment where stream = $1"
 
 # Rows are replaced by deletion: an update would have to correct the sums of two rows at once.
 DELETE_REPLACED = """
-delete from judgment using unnest($3::text[], $4::text[]) as given (item, judge)
-where owner = $1 and stream = $2 and judgment.item = given.item and judgment.judge = given.judge
+delete from judgment using unnest($2::text[], $3::text[], $4::text[]) as given (item, judge, owner)
+where stream = $1 and judgment.owner = given.owner and judgment.item = given.item and judgment.judge = given.judge
 """
 
 # Whoever adds rows holds the position until the commit.
@@ -137,15 +136,15 @@ with moved as (
 insert into judgment
     (number, stream, item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner)
 select moved.value - cardinality($2::text[]) + given.nth, $1, given.item, given.judge, given.body, given.asked,
-    given.consistent, given.correct, given.percent, given.likeliest_right, given.credit, given.topics, $12
+    given.consistent, given.correct, given.percent, given.likeliest_right, given.credit, given.topics, given.owner
 from unnest(
     $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::text[]
+    $10::bigint[], $11::text[], $12::text[]
 ) with ordinality as given
-    (item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, nth)
+    (item, judge, body, asked, consistent, correct, percent, likeliest_right, credit, topics, owner, nth)
 cross join moved
 """
-JUDGMENT_COLUMNS = 10
+JUDGMENT_COLUMNS = 11
 
 
 def cut_word(word: str) -> str:
@@ -171,25 +170,25 @@ async def write_rows(session: Session, rows: Sequence[Row], tokenizer: Tokenizer
     """
     for row in rows:
         if row.judgments is not None:
-            await replace_judgments(session, row.stream, row.judgments, row.owner or LOCAL_OWNER)
+            await replace_judgments(session, row.stream, row.judgments)
         if row.removed:
             await session.fetch(DELETE_WORDS, row.stream, split_words(tokenizer, row.removed))
     if rows:
         await session.fetch(APPEND, *build_values(rows, tokenizer))
 
 
-async def replace_judgments(session: Session, stream: str, judgments: str, owner: str) -> None:
+async def replace_judgments(session: Session, stream: str, judgments: str) -> None:
     """`judgments`: as `encode_judgments` gives them."""
     await session.fetch(DELETE_JUDGMENTS, stream)
-    await add_judgments(session, stream, judgments, owner)
+    await add_judgments(session, stream, judgments)
 
 
-async def add_judgments(session: Session, stream: str, judgments: str, owner: str) -> None:
-    """They take the places of those of the same judges."""
+async def add_judgments(session: Session, stream: str, judgments: str) -> None:
+    """They take the places of those of the same judges and owners."""
     if rows := json.loads(judgments):
         columns = transpose(rows, JUDGMENT_COLUMNS)
-        await session.fetch(DELETE_REPLACED, owner, stream, *columns[:2])
-        await session.fetch(ADD_JUDGMENTS, stream, *columns, owner)
+        await session.fetch(DELETE_REPLACED, stream, *columns[:2], columns[-1])
+        await session.fetch(ADD_JUDGMENTS, stream, *columns)
 
 
 def takes_away(batch: Batch) -> bool:

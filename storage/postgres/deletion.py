@@ -107,7 +107,7 @@ class PostgresDeletion:
             for day, spent in summary.spending.items():
                 await session.fetch(ADD_SPENDING, stream, day, *spent, tombstone.owner)
             await add_days_up(session, sorted(summary.spending))
-            await add_judgments(session, stream, judgments or "[]", tombstone.owner)
+            await add_judgments(session, stream, judgments or "[]")
             await bury(session, tombstone)
             return True
 

@@ -59,7 +59,9 @@ union all
 select name, seq, null, convert_to(encode(head, 'hex'), 'UTF8'), seal from stream where name = any($1::text[])
 """
 
-SELECT_HEADS_OF_MANY = "select name, seq, encode(head, 'hex'), owner from stream where name = any($1::text[])"
+SELECT_HEADS_OF_MANY = """
+select name, seq, encode(head, 'hex'), owner, seal from stream where name = any($1::text[])
+"""
 
 SELECT_DELETED = "select stream from journal where seq = 0 and stream = any($1::text[])"
 
@@ -282,7 +284,7 @@ class PostgresJournal(
         return {name: StreamHead(*head) for name, *head in rows}
 
     async def head(self, stream: str) -> StreamHead:
-        sql = "select seq, encode(head, 'hex'), owner from stream where name = $1"
+        sql = "select seq, encode(head, 'hex'), owner, seal from stream where name = $1"
         rows = await self._db.fetch(sql, stream)
         return StreamHead(*rows[0]) if rows else StreamHead()
 

@@ -1,6 +1,7 @@
 """The ledger in PostgreSQL."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from storage.contract import LOCAL_OWNER
@@ -196,8 +197,8 @@ class PostgresLedger(LedgerReader):
             await session.fetch(LOCK_LEDGER)
             sql = f"{SELECT_JUDGMENTS} where owner = $1 and stream = $2"
             stored = await session.fetch(sql, owner, NO_STREAM)
-            changed = encode_judgments(change(list(map(parse_judgment, stored))))
-            await add_judgments(session, NO_STREAM, changed, owner)
+            changed = [replace(row, owner=owner) for row in change(list(map(parse_judgment, stored)))]
+            await add_judgments(session, NO_STREAM, encode_judgments(changed))
             await session.fetch(COUNT_ROWS)
 
         await self._db.transact(write, IMPORT_SECONDS)

@@ -21,7 +21,10 @@ from storage.summaries import (
 )
 from storage.words import BEGINNING, MAX_COMPARED_LENGTH, Tokenizer
 
-_LISTING_COLUMNS = "name, stream.number, title, status, details, opened_at, changed_at, family"
+_HEAD_COLUMNS = "seq, encode(head, 'hex'), owner, seal"
+_LISTING_COLUMNS = (
+    f"name, stream.number, title, status, details, opened_at, changed_at, family, {_HEAD_COLUMNS}"
+)
 
 # Each with a place for the condition that the streams are those of an owner, which is the last value then.
 SELECT_LISTINGS = f"""

@@ -109,7 +109,7 @@ class PostgresUpkeep:
             [(number, owner)] = found
             if columns.words:
                 await session.fetch(ADD_WORDS, number, split_words(self._tokenizer, columns.words))
-            await replace_judgments(session, stream, columns.judgments or "[]", owner)
+            await replace_judgments(session, stream, columns.judgments or "[]")
             before = await session.fetch("delete from spending where stream = $1 returning day", stream)
             for day, spent in summary.spending.items():
                 await session.fetch(ADD_SPENDING, stream, day, *spent, owner)

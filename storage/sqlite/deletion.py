@@ -109,7 +109,7 @@ class SqliteDeletion:
                 return False
             await write_tombstone(db, tombstone)
             await db.execute_fetchall(ADD_SPENDING, [stream, columns.spending, tombstone.owner])
-            await write_judgments(db, tombstone.owner, stream, columns.judgments or "[]")
+            await write_judgments(db, stream, columns.judgments or "[]")
             return True
 
 

@@ -37,7 +37,7 @@ from storage.sqlite.deletion import FIND_TOMBSTONE, SqliteDeletion
 from storage.sqlite.leases import SqliteLeases
 from storage.sqlite.ledger import REPLACE_JUDGMENTS, SqliteLedger
 from storage.sqlite.lists import SqliteLists
-from storage.sqlite.migrations import MIGRATIONS, SELECT_APPLIED, migrate
+from storage.sqlite.migrations import MIGRATIONS, SELECT_APPLIED, list_programs, migrate
 from storage.sqlite.outbox import SqliteOutbox
 from storage.sqlite.seals import SqliteSeals
 from storage.sqlite.tokens import SqliteTokens
@@ -63,7 +63,7 @@ select name, cast(seq as integer), null, cast(lower(hex(head)) as blob), seal fr
 """
 """As `SELECT_ENTRIES`, after the name of the stream."""
 
-SELECT_HEADS_OF_MANY = f"select name, seq, lower(hex(head)), owner from stream where name {NAMED}"
+SELECT_HEADS_OF_MANY = f"select name, seq, lower(hex(head)), owner, seal from stream where name {NAMED}"
 
 DELETE_OLD_KEYS = """
 delete from opening where at < ?1 and stream not in (select stream from lease where until > ?2)
@@ -134,7 +134,7 @@ begin
     from json_each(new.spending) as new_day where true
     on conflict (stream, day) do update set calls = excluded.calls, cost = excluded.cost
     where calls <> excluded.calls or cost <> excluded.cost;
-{REPLACE_JUDGMENTS.format(owner=OWNER_OF_NEW, stream="new.stream", rows="new.judgments")}
+{REPLACE_JUDGMENTS.format(stream="new.stream", rows="new.judgments")}
     update lease set requests = new.requests, cost = new.cost
     where stream = new.stream and holder = new.holder;
 end
@@ -217,7 +217,9 @@ class SqliteJournal(
             for statement in PREPARE_WRITER:
                 await writer.fetch_all(statement)
 
-        database = await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout)
+        database = await Database.open(
+            str(path), prepare=prepare, lock_timeout=lock_timeout, programs=list_programs(migrations)
+        )
         return cls(database, clock, migrations[-1].release)
 
     @property
@@ -343,7 +345,7 @@ class SqliteJournal(
         return {name: StreamHead(*head) for name, *head in rows}
 
     async def head(self, stream: str) -> StreamHead:
-        sql = "select seq, lower(hex(head)), owner from stream where name = ?"
+        sql = "select seq, lower(hex(head)), owner, seal from stream where name = ?"
         rows = await self._db.reader.fetch_all(sql, stream)
         return StreamHead(*rows[0]) if rows else StreamHead()
 
@@ -369,5 +371,7 @@ async def upgrade(
     async def prepare(writer: Connection) -> None:
         applied.extend(await migrate(writer, migrations, str(path), every=True))
 
-    await (await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout)).close()
+    programs = list_programs(migrations)
+    opened = await Database.open(str(path), prepare=prepare, lock_timeout=lock_timeout, programs=programs)
+    await opened.close()
     return applied

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiosqlite
@@ -114,23 +115,26 @@ CREATE_LEDGER = (
     """,
 )
 
+_OWNER = "json_extract(value, '$[10]')"
 _VALUES = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(10))
 
 REPLACE_JUDGMENTS = f"""
     delete from judgment where stream = {{stream}} and {{rows}} is not null;
     insert into judgment ({JUDGMENT_COLUMNS})
-    select {{owner}}, {{stream}}, {_VALUES} from json_each({{rows}});
+    select {_OWNER}, {{stream}}, {_VALUES} from json_each({{rows}});
 """
-"""For a trigger. `owner`, `stream`, `rows`: expressions; null keeps what is there."""
+"""For a trigger. `stream`, `rows`: expressions; null keeps what is there."""
 
 # A replaced row is deleted first: SQLite runs no trigger for those that `insert or replace` deletes.
-DELETE_JUDGMENTS = """
-delete from judgment where owner = ?1 and stream = ?2 and (item, judge) in (
-    select json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?3)
+DELETE_JUDGMENTS = f"""
+delete from judgment where stream = ?1 and (owner, item, judge) in (
+    select {_OWNER}, json_extract(value, '$[0]'), json_extract(value, '$[1]') from json_each(?2)
 )
 """
 
-INSERT_JUDGMENTS = f"insert into judgment ({JUDGMENT_COLUMNS}) select ?1, ?2, {_VALUES} from json_each(?3)"
+INSERT_JUDGMENTS = (
+    f"insert into judgment ({JUDGMENT_COLUMNS}) select {_OWNER}, ?1, {_VALUES} from json_each(?2)"
+)
 
 # With an owner the statements go through the sums of that owner; without, through all.
 SUM_JUDGES = """
@@ -175,10 +179,10 @@ end
 """
 
 
-async def write_judgments(db: aiosqlite.Connection, owner: str, stream: str, rows: str) -> None:
+async def write_judgments(db: aiosqlite.Connection, stream: str, rows: str) -> None:
     """Add rows of a stream, as `encode_judgments` gives them; they take the places of those of the same judges."""
     for statement in (DELETE_JUDGMENTS, INSERT_JUDGMENTS):
-        await db.execute_fetchall(statement, [owner, stream, rows])
+        await db.execute_fetchall(statement, [stream, rows])
 
 
 class SqliteLedger(LedgerReader):
@@ -191,8 +195,8 @@ class SqliteLedger(LedgerReader):
         async with self._db.writer.transaction() as db:
             sql = f"{SELECT_JUDGMENTS} where owner = ? and stream = ?"
             stored = await db.execute_fetchall(sql, [owner, NO_STREAM])
-            written = encode_judgments(change(list(map(parse_judgment, stored))))
-            await write_judgments(db, owner, NO_STREAM, written)
+            changed = [replace(row, owner=owner) for row in change(list(map(parse_judgment, stored)))]
+            await write_judgments(db, NO_STREAM, encode_judgments(changed))
 
     async def _read_ledger(self, sql: str, owner: str | None, *values: Any) -> list[tuple[Any, ...]]:
         given = [json.dumps(value) if isinstance(value, list) else value for value in values]

@@ -20,7 +20,9 @@ from storage.summaries import (
 )
 from storage.words import BEGINNING, MAX_COMPARED_LENGTH, Tokenizer
 
-_LISTING_COLUMNS = "name, number, title, status, details, opened_at, changed_at, family"
+_LISTING_COLUMNS = (
+    "name, number, title, status, details, opened_at, changed_at, family, seq, lower(hex(head)), owner, seal"
+)
 _STREAMS = "(select value from json_each(?5))"
 
 # Each with a place for the condition that the streams are those of an owner, which is the last value then.

@@ -148,6 +148,13 @@ MIGRATIONS: Sequence[Migration] = (
     ),
 )
 
+
+def list_programs(migrations: Sequence[Migration]) -> list[str]:
+    """The triggers that migrations create, as SQL; there are no views."""
+    statements = (statement for migration in migrations for statement in migration.statements)
+    return [sql for sql in statements if sql.split()[:2] == ["create", "trigger"]]
+
+
 CREATE_MIGRATION_TABLE = """
 create table if not exists migration (
     release integer primary key,

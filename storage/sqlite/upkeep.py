@@ -91,7 +91,7 @@ class SqliteUpkeep:
                     add_words = "insert into words (rowid, text) values (?, ?)"
                     await db.execute_fetchall(add_words, [number, columns.words])
                 await db.execute_fetchall("delete from judgment where stream = ?", [stream])
-                await write_judgments(db, owner, stream, columns.judgments or "[]")
+                await write_judgments(db, stream, columns.judgments or "[]")
                 before = await db.execute_fetchall("select day from spending where stream = ?", [stream])
                 await db.execute_fetchall("delete from spending where stream = ?", [stream])
                 rows = [

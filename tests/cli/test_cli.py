@@ -54,7 +54,7 @@ def test_a_debate_shows_its_turns_and_ends_with_the_verdict(cli: Cli) -> None:
 
 @pytest.mark.requirement("M5")
 def test_json_is_one_object_and_nothing_else(finished: dict[str, Any]) -> None:
-    assert list(finished) == ["debate_id", "state", "result", "verdict"]
+    assert list(finished) == ["debate_id", "state", "result", "verdict", "provenance"]
     assert finished["state"]["status"] == "concluded"
     assert len(finished["result"]["transcript"]) == 4
     assert finished["verdict"]["outcome"] == "leaning"

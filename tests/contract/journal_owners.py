@@ -1,6 +1,7 @@
 """What every journal must do: tell each owner of their own streams, as if there were no others."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ DAY = "2026-03-01"
 NOTHING = Amount()
 RIGHT = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, consistent=1, right=1, percent=90, likeliest_right=1)
 WRONG = LedgerRow("i1", "m1", {"gold": "a"}, asked=1, percent=90)
+ANNS = replace(RIGHT, owner="ann")
 
 
 async def create(
@@ -58,7 +60,7 @@ class OwnerContract:
         assert (await journal.read_summary("a")).owner == "ann"
 
     async def test_a_restored_stream_belongs_to_the_owner_of_its_summary(self, journal: Journal) -> None:
-        summary = StreamSummary("r", "running", {}, "cats", {DAY: Amount(1)}, judgments=[RIGHT], owner="ann")
+        summary = StreamSummary("r", "running", {}, "cats", {DAY: Amount(1)}, judgments=[ANNS], owner="ann")
         await journal.restore("r", build_entries({}, {}, {}, stream="r"), summary)
 
         assert (await journal.head("r")).owner == "ann"
@@ -172,8 +174,8 @@ class OwnerContract:
         assert await journal.find_unchanged(["concluded"], LATER) == ["a", "b"]
 
     async def test_each_owner_has_a_ledger_of_their_own(self, journal: Journal) -> None:
-        await create(journal, "ann", "a", judgments=[RIGHT])
-        await create(journal, "ben", "b", judgments=[WRONG])
+        await create(journal, "ann", "a", judgments=[ANNS])
+        await create(journal, "ben", "b", judgments=[replace(WRONG, owner="ben")])
         await journal.change_judgments(lambda _stored: [RIGHT], owner="ann")
         await journal.change_judgments(lambda stored: [WRONG] if not stored else [], owner="ben")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
-from storage.contract.streams import StreamSummary
+from storage.contract.streams import Seal, StreamSummary
 from storage.similarity import TITLES_AT_ONCE
 from storage.words import MAX_COMPARED_WORDS
 from tests.contract.journal_helpers import LATER, READ_ONLY_FUZZ_SETTINGS, append_entries, create_stream
@@ -21,11 +21,15 @@ async def conclude(
     title: str,
     body: str = "",
     details: Mapping[str, Any] | None = None,
+    seal: Seal | None = None,
     **given: Any,
 ) -> None:
     text = f"{title} {body}"
     summary = StreamSummary(title, "concluded", details or {}, text, is_final=True, **given)
     await append_entries(journal, stream, 0, {}, summary=summary)
+    if seal:
+        head = await journal.head(stream)
+        await journal.set_seal(stream, head.seq, seal(stream, head.seq, bytes.fromhex(head.hash)))
 
 
 async def find_similar(journal: Journal, text: str, **options: Any) -> list[str]:

@@ -59,7 +59,7 @@ async def settle(manager: DebateManager, debate_id: str, truth: str = SHIP) -> D
 
 
 async def list_ballots(manager: DebateManager) -> list[tuple[str, str, str]]:
-    rows = await read_judgments(manager.store.journal)
+    rows = await read_judgments(manager.store.journal, manager.store.name_ledger())
     return [(row.judge, row.vote, row.gold) for row in rows if row.role == "debater"]
 
 
@@ -87,10 +87,11 @@ async def test_ballots_weigh_no_judge_and_calibrate_no_belief() -> None:
         for _ in range(3):
             await settle(manager, (await run(manager, RIGHT, WRONG)).id)
         judged = await run(manager, RIGHT, WRONG, judge=WRONG)
-        extract = (await add_ledger(judged.debate.setup, manager.store.journal)).ledger
+        ledger = (manager.store.journal, manager.store.name_ledger())
+        extract = (await add_ledger(judged.debate.setup, *ledger)).ledger
         assert extract is not None
         assert extract.standings == ()
-        calibration = await read_calibration(manager.store.journal)
+        calibration = await read_calibration(*ledger)
         assert calibration.items == 0
         items, sums = await manager.store.journal.sum_beliefs()
         assert items == 3

@@ -278,6 +278,9 @@ async def test_what_a_file_says_for_readers_is_what_its_entries_come_to(tmp_path
         (b"\xff\xfe", "cannot be read as JSON"),
         (b"[" * 1_000_000, "nested too deeply"),
         (b" " * (MAX_FILE_BYTES + 1), "larger than 64 MB"),
+        (b'{"result": {"winner": "Ada"}, "result": {}}', "ambiguous: the name 'result' stands twice"),
+        (b'{"entries": [{"body": {"kind": 1, "k\\u0069nd": 2}}]}', "ambiguous: the name 'kind' stands twice"),
+        (b'{"cost": NaN}', "ambiguous: NaN is no number"),
     ],
 )
 def test_a_file_that_is_no_json_is_refused(content: bytes, told: str) -> None:
@@ -326,10 +329,15 @@ def test_a_file_goes_from_one_machine_to_another(cli: Cli, tmp_path: Path) -> No
 
     assert (result.exit_code, result.stderr) == (0, "")
     count = json.loads(file.read_text(encoding="utf-8"))["receipt"]["entries"]
-    assert result.stdout == f"debate {debate_id}: concluded, entries: {count}, {count} of them new.\n"
+    done_line, mark = result.stdout.splitlines()
+    assert done_line == f"debate {debate_id}: concluded, entries: {count}, {count} of them new."
+    assert mark.startswith("Recorded elsewhere, signed by the key ")
+    mark, _, how = mark.partition(" Ledger and memory use it after: ")
+    assert how == f"counterpoint adopt {debate_id}"
     again = cli("b.db", "import", "-", given=file.read_bytes())
     assert "all of them stored already" in again.stdout
-    assert cli("b.db", "show", debate_id).stdout == cli("a.db", "show", debate_id).stdout
+    shown, _, rest = cli("b.db", "show", debate_id).stdout.partition("\n\n")
+    assert (" ".join(shown.split()), rest) == (mark, cli("a.db", "show", debate_id).stdout)
     assert cli("b.db", "export", debate_id, "--as", "json").stdout == file.read_text(encoding="utf-8")
 
 

@@ -94,7 +94,7 @@ async def test_another_process_learns_that_it_was_asked_for(database: str) -> No
     debate_id = await leave_behind(database, signing_key=OTHER_KEY)
     async with open_engine(database, ScriptedModel()) as one, open_engine(database, ScriptedModel()) as two:
         assert (await two.load(debate_id)).is_foreign
-        await one.store.adopt(debate_id)
+        await one.store.claim(debate_id)
         assert not (await two.load(debate_id)).is_foreign
 
 

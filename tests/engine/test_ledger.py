@@ -77,11 +77,14 @@ async def teach(manager: DebateManager, number: int = 30) -> None:
     """Import a record: one judge that is always right, and one that never is."""
     judgments = [label(n, GOOD, "right") for n in range(number)]
     judgments += [label(n, BAD, "wrong") for n in range(number)]
-    await import_judgments(manager.store.journal, judgments)
+    await import_judgments(manager.store.journal, judgments, manager.store.name_ledger())
 
 
 async def list_votes(manager: DebateManager) -> list[tuple[str, str, str]]:
-    return [(one.judge, one.vote, one.gold) for one in await read_judgments(manager.store.journal)]
+    return [
+        (one.judge, one.vote, one.gold)
+        for one in await read_judgments(manager.store.journal, manager.store.name_ledger())
+    ]
 
 
 async def test_an_outcome_is_a_fact_after_the_end_and_a_row_for_each_judge(database: str) -> None:
@@ -96,7 +99,7 @@ async def test_an_outcome_is_a_fact_after_the_end_and_a_row_for_each_judge(datab
         assert await list_votes(manager) == [(BAD, "Ben", "Ada"), (GOOD, "Ada", "Ada")]
         assert build_report(settled.debate).settled == f'Turned out right: {SHIP} (Ada). "It went well."'
         assert (await check_database(manager)).problems == ()
-        row = (await read_judgments(manager.store.journal))[1]
+        row = (await read_judgments(manager.store.journal, manager.store.name_ledger()))[1]
         assert [reading.first for reading in row.readings] in (["Ada", "Ben"], ["Ben", "Ada"])
 
 
@@ -161,6 +164,8 @@ async def test_an_outcome_is_exported_and_imported_and_not_forked(database: str,
     async with open_judged(tmp_path / "elsewhere.db") as elsewhere:
         restored, _ = await restore_debate(elsewhere, data)
         assert restored.debate.outcome is not None
+        assert await list_votes(elsewhere) == []
+        await elsewhere.store.adopt(restored.id)
         assert await list_votes(elsewhere) == [(BAD, "Ben", "Ada"), (GOOD, "Ada", "Ada")]
         assert (await check_database(elsewhere)).problems == ()
 
@@ -220,9 +225,9 @@ async def test_two_processes_that_import_both_readings_at_once_lose_none(databas
     ):
         for manager, reading in ((one, 0), (other, 1)):
             half = [replace(judgment, readings=judgment.readings[reading:][:1]) for judgment in whole]
-            tasks.start_soon(import_judgments, manager.store.journal, half)
+            tasks.start_soon(import_judgments, manager.store.journal, half, manager.store.name_ledger())
     async with open_judged(database) as manager:
-        stored = await read_judgments(manager.store.journal)
+        stored = await read_judgments(manager.store.journal, manager.store.name_ledger())
         assert sorted(stored, key=lambda one: int(one.item.split()[1])) == whole
 
 
@@ -243,7 +248,8 @@ async def test_the_start_of_a_debate_takes_a_fixed_number_of_queries(database: s
             counted = Counted(manager.store.journal)
             snapshot = await run_judged(manager)
             panel = snapshot.debate.setup.judges.model_copy(update={"models": tuple(judges)})
-            await add_ledger(snapshot.debate.setup.model_copy(update={"judges": panel}), counted)
+            setup = snapshot.debate.setup.model_copy(update={"judges": panel})
+            await add_ledger(setup, counted, manager.store.name_ledger())
             counts.append(len(counted.calls))
         assert counts == [4, 4]
 

@@ -8,11 +8,12 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.earlier import MOST_RECALLED_BYTES, Memory
 from server.debate.interventions.action import InterventionRequest
 from server.engine.database.memory import rank, recall
+from server.engine.database.store import DebateStore
 from server.engine.debates import DebateManager
 from server.models import Request
 from server.models.fakes.scripted import ScriptedModel, build_reply_text
 from server.upkeep.deletion import delete_debate
-from storage.contract.journal import Journal
+from storage.contract.streams import Seal
 from tests.contract.journal_similarity import conclude
 from tests.support.engines import alter_entries, open_engine, run_debate, start_debate
 from tests.support.simulation import render_finding
@@ -69,7 +70,7 @@ UNRELATED = (
 async def test_a_question_on_another_matter_is_not_related(tmp_path: Path, count: int) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         for n, question in enumerate(CONCLUDED[:count]):
-            await conclude(manager.store.journal, f"s{n}", question)
+            await conclude(manager.store.journal, f"s{n}", question, seal=get_seal(manager.store))
         for question in UNRELATED:
             assert (await rank(manager.store, question, with_dry_runs=False)).listings == []
         inflected = "Are rewritten billing services better?"
@@ -114,17 +115,25 @@ async def test_of_a_family_of_forks_one_is_recalled(tmp_path: Path) -> None:
 async def test_what_is_not_recalled_hides_nothing(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
         ended = await run_debate(manager, question=BILLING)
-        await plant_hidden(manager.store.journal, BILLING, 70)
+        await plant_hidden(manager.store, BILLING, 70)
         assert await recall_ids(manager) == [ended.id]
 
 
-async def plant_hidden(journal: Journal, question: str, count: int) -> None:
-    """Plant debates on the same question: forks that cannot be read, mirrors, dry runs, and some taken back."""
+def get_seal(store: DebateStore) -> Seal:
+    """Makes a stream pass for a debate that was recorded here."""
+    assert store.signer
+    return store.signer.seal
+
+
+async def plant_hidden(store: DebateStore, question: str, count: int) -> None:
+    """Plant debates on the same question: of others, unreadable forks, mirrors, dry runs, and some taken back."""
+    journal, seal = store.journal, get_seal(store)
     for n in range(count):
-        await conclude(journal, f"mirror{n}", question, details={"mirror_of": "another"})
-        await conclude(journal, f"back{n}", question, details={"tags": ["retracted"]})
-        await conclude(journal, f"dry{n}", question, details={"models": ["scripted?delay=1"]})
-        await conclude(journal, f"fork{n}", question, family="another")
+        await conclude(journal, f"given{n}", question)
+        await conclude(journal, f"mirror{n}", question, details={"mirror_of": "another"}, seal=seal)
+        await conclude(journal, f"back{n}", question, details={"tags": ["retracted"]}, seal=seal)
+        await conclude(journal, f"dry{n}", question, details={"models": ["scripted?delay=1"]}, seal=seal)
+        await conclude(journal, f"fork{n}", question, family="another", seal=seal)
 
 
 async def test_a_mirror_is_not_recalled_beside_its_debate(tmp_path: Path) -> None:

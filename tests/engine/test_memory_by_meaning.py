@@ -29,6 +29,7 @@ from server.models.fakes.scripted import ScriptedModel
 from storage.contract.cache import CachedBody
 from tests.contract.journal_helpers import open_journal
 from tests.contract.journal_similarity import conclude
+from tests.engine.test_memory import get_seal
 from tests.support.engines import open_engine, run_debate
 from tests.support.patience import PATIENCE
 
@@ -99,10 +100,10 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
         store = manager.store
         store.embed = embed_planted
         billing = await run_debate(manager, question=BILLING)
-        await conclude(store.journal, "last", PARTY)
+        await conclude(store.journal, "last", PARTY, seal=get_seal(store))
         assert await recall_ids(store, SAME) == [billing.id]
         for n in range(NEWEST):
-            await conclude(store.journal, f"s{n}", PARTY)
+            await conclude(store.journal, f"s{n}", PARTY, seal=get_seal(store))
         assert await recall_ids(store, SAME) == []
         for question in (f"{BILLING}!", BILLING_IN_PART):
             assert await recall_ids(store, question) == [billing.id]
@@ -111,11 +112,11 @@ async def test_words_propose_debates_older_than_those_compared_by_meaning(tmp_pa
 @pytest.mark.full
 async def test_no_more_than_the_newest_are_compared(tmp_path: Path) -> None:
     async with open_engine(tmp_path / "db", ScriptedModel()) as manager:
-        journal = manager.store.journal
-        await conclude(journal, "mirror", PARTY, details={"mirror_of": "another"})
+        journal, seal = manager.store.journal, get_seal(manager.store)
+        await conclude(journal, "mirror", PARTY, details={"mirror_of": "another"}, seal=seal)
         for n in range(2 * NEWEST - 2):
-            await conclude(journal, f"s{n}", PARTY)
-        await conclude(journal, "last", PARTY, details={"mirror_of": "another"})
+            await conclude(journal, f"s{n}", PARTY, seal=seal)
+        await conclude(journal, "last", PARTY, details={"mirror_of": "another"}, seal=seal)
         found = await find_newest(manager.store, partial(find_group, with_dry_runs=False))
         assert [one.stream for one in found] == [f"s{n}" for n in reversed(range(NEWEST - 2, 2 * NEWEST - 2))]
 
@@ -125,7 +126,7 @@ async def test_a_question_asked_often_is_found_in_other_words(tmp_path: Path) ->
         store = manager.store
         store.embed = embed_planted
         for n in range(NEWEST - 1):
-            await conclude(store.journal, f"s{n}", BILLING_IN_SHORT)
+            await conclude(store.journal, f"s{n}", BILLING_IN_SHORT, seal=get_seal(store))
         asked = await run_debate(manager, question=BILLING_IN_SHORT)
         assert await recall_ids(store, SAME) == [asked.id]
 

@@ -1,4 +1,4 @@
-"""What an imported record says of its origin takes no place in memory from the debates that are here."""
+"""What an adopted record says of its origin takes no place in memory from the debates that are here."""
 
 import json
 from collections.abc import AsyncIterator
@@ -42,6 +42,11 @@ async def export(manager: DebateManager, debate_id: str) -> dict[str, Any]:
     return dict(json.loads(json.dumps(await export_debate(manager, debate_id))))
 
 
+async def restore_and_adopt(manager: DebateManager, file: dict[str, Any]) -> DebateSnapshot:
+    restored, _ = await restore_debate(manager, file)
+    return await manager.store.adopt(restored.id)
+
+
 async def fork(manager: DebateManager, parent: DebateSnapshot) -> DebateSnapshot:
     forked = await manager.fork(parent.id, 0, ChangesInput(run=True, seed=7), actor="test")
     return await manager.follow(forked.id, wait=20)
@@ -65,7 +70,7 @@ async def test_a_record_that_says_it_is_a_fork_hides_no_debate(
         claim = await export_claim(elsewhere, forked_from=own.id, forked_root=own.id)
         orphan = await export_claim(elsewhere, forked_from=ABSENT, forked_root=own.id)
         for file in (claim, orphan):
-            await restore_debate(here, file)
+            await restore_and_adopt(here, file)
         found = await recall_ids(here, by_meaning=by_meaning)
         assert found == {own.id, claim["debate_id"], orphan["debate_id"]}
 
@@ -78,5 +83,5 @@ async def test_a_record_hides_no_debate_that_is_imported_after_it(
         later = await run_debate(elsewhere, question=BILLING)
         claim = await export_claim(elsewhere, forked_from=later.id, forked_root=later.id)
         for file in (claim, await export(elsewhere, later.id)):
-            await restore_debate(here, file)
+            await restore_and_adopt(here, file)
         assert await recall_ids(here, by_meaning=by_meaning) == {later.id, claim["debate_id"]}

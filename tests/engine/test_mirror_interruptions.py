@@ -230,7 +230,7 @@ async def test_what_stops_a_mirror_stops_its_debate_until_it_is_tried_again(tmp_
         await manager.intervene(started.id, "resume", InterventionRequest(), actor="test")
         with pytest.raises(ForeignRecordError), anyio.fail_after(PATIENCE):
             await manager.follow(started.id, wait=5)
-        await manager.store.adopt(mirror_id)
+        await manager.store.claim(mirror_id)
         with anyio.fail_after(PATIENCE):
             ended = await manager.follow(started.id, wait=10)
 

@@ -52,9 +52,9 @@ async def test_an_outcome_gives_the_ledger_a_row_for_each_judge_of_the_debate_an
         with pytest.raises(InvalidRequestError, match=f"mirror of {ended.id}"):
             await manager.intervene(mirror_id, "outcome", right, actor="test")
         await manager.intervene(ended.id, "outcome", right, actor="test")
-        rows = await read_judgments(manager.store.journal)
+        rows = await read_judgments(manager.store.journal, manager.store.name_ledger())
         await manager.intervene(ended.id, "outcome", InterventionRequest(to="Ben"), actor="test")
-        corrected = await read_judgments(manager.store.journal)
+        corrected = await read_judgments(manager.store.journal, manager.store.name_ledger())
 
     told = sorted((row.item, row.judge, row.is_right) for row in rows)
     own, other = f"debate {ended.id}", f"mirror of debate {ended.id}"

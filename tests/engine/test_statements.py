@@ -57,7 +57,7 @@ async def teach(manager: DebateManager) -> None:
     votes = Reading(1, "a"), Reading(2, "a")
     panels = [(f"item {number}", MANY[number % 200 : number % 200 + 5]) for number in range(0, 800, 5)]
     judgments = [Judgment(f"{item}", name, "a", votes) for item, panel in panels for name in panel]
-    await import_judgments(manager.store.journal, judgments)
+    await import_judgments(manager.store.journal, judgments, manager.store.name_ledger())
 
 
 async def count_start(manager: DebateManager, database: str, seats: int, candidates: int) -> int:

@@ -77,7 +77,7 @@ async def test_those_chosen_sit_in_the_order_of_the_choice_whatever_the_effort(e
         for choice in ["a" if number < 200 * share else "b"]
     ]
     async with open_many(names=names) as manager:
-        await import_judgments(manager.store.journal, judgments)
+        await import_judgments(manager.store.journal, judgments, manager.store.name_ledger())
         for judges in ({"count": 3}, {}):
             options = {"team": {"candidates": list(names)}, "effort": effort, "judges": judges, "seed": 5}
             setup = (await start_debate(manager, debaters=DEBATERS, options=options)).debate.setup
@@ -121,7 +121,7 @@ async def test_what_a_model_knows_of_the_topic_outweighs_what_it_knows_of_others
             for name in NAMES
             for choice in ["a" if name in swapped or Random(f"{name} {number}").random() < 0.5 else "b"]  # noqa: S311
         ]
-        await import_judgments(manager.store.journal, right)
+        await import_judgments(manager.store.journal, right, manager.store.name_ledger())
         assert {*list_seats(await start(manager, topic=" LAW "))} <= {*swapped}
         assert {name.partition("/")[2] for name in list_seats(await start(manager, topic="art"))} <= {*GOOD}
 
@@ -131,7 +131,7 @@ async def test_outcomes_of_debates_count_for_their_tags_and_for_the_topic_of_the
         options = {"team": {"candidates": list(NAMES), "topic": "Law"}, "tags": ["Ethics", "law"]}
         ended = await run_debate(manager, debaters=DEBATERS, options=options)
         await manager.intervene(ended.id, "outcome", InterventionRequest(to="Ada"), actor="Kim")
-        rows = await read_judgments(manager.store.journal)
+        rows = await read_judgments(manager.store.journal, manager.store.name_ledger())
         assert {row.topics for row in rows} == {("ethics", "law")}
         assert (await check_database(manager)).problems == ()
 

@@ -15,6 +15,7 @@ SHARED_DAY = f"{DAILY}::test_debates_at_once_do_not_spend_the_same_call_twice"
 REDACTION = "tests/models/providers/test_litellm_errors.py::test_secrets_are_taken_out_of_texts"
 ECHO = "tests/mcp/test_secrets.py"
 FOREIGN = "tests/engine/test_foreign_records.py"
+ADOPTION = "tests/engine/test_adoption.py"
 RECEIPTS = "tests/tools/test_receipts.py"
 VERIFICATION = "tests/engine/test_verification.py"
 ADDRESSES = "tests/hooks/test_webhooks.py::test_only_addresses_of_the_internet_are_public"
@@ -179,9 +180,21 @@ SAFETY_LINES = {
     ),
     "seal what was not recorded here": SafetyLine(
         "server/engine/database/store.py",
-        "if self.signer and not reached.is_foreign",
-        "if self.signer",
+        "if self.signer is None or reached.is_foreign:",
+        "if self.signer is None:",
         FOREIGN,
+    ),
+    "learn from what others recorded": SafetyLine(
+        "server/engine/database/store.py",
+        "counts = snapshot.provenance.counts and not snapshot.is_foreign",
+        "counts = True",
+        ADOPTION,
+    ),
+    "tell debates what others recorded": SafetyLine(
+        "server/engine/database/memory.py",
+        "if store.counts(listing) else None",
+        "",
+        ADOPTION,
     ),
     "show everybody's debates to everybody": SafetyLine(
         "server/engine/database/store.py",
@@ -215,13 +228,13 @@ SAFETY_LINES = {
     ),
     "seal every head alike": SafetyLine(
         "server/signing.py",
-        "% (stream.encode(), seq, digest)",
-        '% (b"", seq, b"")',
+        "% (stream.encode(), seq, digest, told.encode())",
+        '% (b"", seq, b"", b"")',
         FOREIGN,
     ),
     "sign what was not recorded here": SafetyLine(
         "server/engine/receipts.py",
-        "if signer is None or snapshot.is_foreign:",
+        "if signer is None or not has_own_end(snapshot):",
         "if signer is None:",
         RECEIPTS,
     ),
@@ -257,8 +270,8 @@ SAFETY_LINES = {
     ),
     "let revoked tokens live on in a copy": SafetyLine(
         "server/upkeep/copy.py",
-        "elif token.revoked_at and not known.revoked_at:",
-        "elif token.revoked_at and known.revoked_at == token:",
+        "elif known and token.revoked_at and not known.revoked_at:",
+        "elif known and token.revoked_at and known.revoked_at == token:",
         "tests/upkeep/test_copy.py::test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two",
     ),
     "find debates by tags that were taken away": SafetyLine(

@@ -52,8 +52,8 @@ def test_what_a_model_is_shown_of_the_tools_stays_under_16_kb(listed: Sequence[T
     assert size(shown) < 16_000
 
 
-def test_the_schemas_of_results_stay_under_26_kb(listed: Sequence[Tool]) -> None:
-    assert size([tool.output_schema for tool in listed]) < 26_000
+def test_the_schemas_of_results_stay_under_28_kb(listed: Sequence[Tool]) -> None:
+    assert size([tool.output_schema for tool in listed]) < 28_000
 
 
 def test_every_schema_has_a_type_and_every_array_says_what_it_holds(listed: Sequence[Tool]) -> None:

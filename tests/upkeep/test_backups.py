@@ -78,6 +78,40 @@ async def test_a_backup_under_a_server_that_writes_is_whole_and_private(tmp_path
         assert len(await journal.read("first")) == 1
 
 
+@pytest.mark.sqlite
+async def test_a_backup_takes_the_place_of_no_part_of_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, older = tmp_path / "debates.db", tmp_path / "older.db"
+    alias, hard, loose = tmp_path / "alias.db", tmp_path / "hard", tmp_path / "loose"
+    monkeypatch.chdir(tmp_path)
+    async with open_journal(database) as journal:
+        await append_entries(journal, "s", 0, {"n": 1})
+        alias.symlink_to(database)
+        hard.hardlink_to(tmp_path / "debates.db-wal")
+        loose.symlink_to("debates.db-shm")
+        (tmp_path / "older.db-wal").write_text("of a database that was there")
+        for source in (database, alias):
+            names = ("debates.db", "debates.db-wal", "debates.db-shm", "debates.db-journal", "DEBATES.DB-WAL")
+            paths = [
+                *map(Path, names),
+                *(tmp_path / name for name in names),
+                hard,
+                loose,
+                Path("./x/../alias.db"),
+            ]
+            for target in paths:
+                with pytest.raises(InvalidRequestError, match=r"is the (database|log|index|rollback)"):
+                    back_up(str(source), target, overwrite=True)
+        with pytest.raises(
+            InvalidRequestError, match=r"older\.db-wal is there, the log of an older older\.db"
+        ):
+            back_up(str(database), older, overwrite=True)
+        assert len(await journal.read("s")) == 1
+        back_up(str(alias), tmp_path / "new.db")
+    assert count_entries(tmp_path / "new.db") == 1
+
+
 async def test_a_backup_that_cannot_be_made_leaves_everything_as_it_was(tmp_path: Path) -> None:
     database, taken = tmp_path / "debates.db", tmp_path / "taken.db"
     with pytest.raises(StorageUnavailableError, match=r"debates\.db cannot be opened, name another"):

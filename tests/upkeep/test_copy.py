@@ -29,8 +29,8 @@ async def make_debates(database: str) -> tuple[str, str]:
     async with open_engine(database, gate.model) as manager:
         running = await start_debate(manager, question="Running?", run=True)
         await gate.wait_for_call()
-    async with open_any_journal(database) as journal:
-        await journal.change_judgments(lambda _: [LedgerRow("item", "judge", {"n": 1}, asked=1)])
+        row = LedgerRow("item", "judge", {"n": 1}, asked=1)
+        await manager.store.journal.change_judgments(lambda _: [row], owner=manager.store.name_ledger())
     return ended.id, running.id
 
 
@@ -150,8 +150,11 @@ def test_tokens_are_good_in_the_copy_until_they_are_revoked_in_one_of_the_two(
         digits = hash_token(made[name])[:SHOWN_DIGITS]
         assert cli("--db", place, "token", "revoke", digits).exit_code == 0
 
-    copied = cli("db", "copy", database, other)
-    assert "3 tokens added or revoked." in copied.stdout
+    bare = cli("db", "copy", database, other)
+    assert "3 tokens left behind: --tokens takes them along, and lets in whoever has one." in bare.stdout
+    assert anyio.run(find_owners, other) == {}
+    copied = cli("db", "copy", database, other, "--tokens")
+    assert "3 tokens added or revoked. Added tokens let in 3 owners." in copied.stdout
     assert anyio.run(find_owners, other) == {name: name for name in made}
     assert anyio.run(read_all, other) == anyio.run(read_all, database)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from server.engine.receipts import RECEIPT
+from server.engine.database.origins import RECEIPT
 from server.hooks.config import HooksConfig
 from server.models.fakes.scripted import ScriptedModel
 from server.upkeep.prune import HOOK_DAYS, prune_debates

@@ -116,7 +116,7 @@ async def start_debate(request: DebateRequest, manager: DebateManager) -> Debate
 
 async def continue_debate(debate_id: str, changes: dict[str, Any], manager: DebateManager) -> DebateSnapshot:
     """A stored debate with new limits and models, if any are given, and resumed if it is paused."""
-    snapshot = await manager.store.adopt(await find_debate_id(manager, debate_id))
+    snapshot = await manager.store.claim(await find_debate_id(manager, debate_id))
     intervene = partial(manager.intervene, actor=session.ACTOR, run=False)
     for seat, model in list_new_models(snapshot.debate, changes):
         request = InterventionRequest(to=seat, model=model, reason="continued with other models")

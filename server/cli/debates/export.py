@@ -9,10 +9,15 @@ from server.cli import session
 from server.cli.files import write_atomically
 from server.debate.analysis import claims
 from server.debate.facts.text import remove_invisible
-from server.debate.views import markdown
+from server.debate.views.catalog import VIEWS
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.visibility import hide_answers
-from server.engine import transfer
+from server.engine import queries, transfer
+from server.engine.database.snapshots import DebateSnapshot
+from server.engine.debates import DebateManager
 from server.settings import Settings
+
+MOST_NAMED = 5  # debates with the question of an imported one
 
 
 @click.command()
@@ -63,10 +68,18 @@ def write_debate(settings: Settings, debate_id: str, file_format: str, *, family
         return build_page(session.run_with_debate(settings, debate_id, load)).rstrip("\n")
     if file_format == "json":
         return session.format_json(session.run_with_debate(settings, debate_id, transfer.export_debate))
-    snapshot = session.run_with_debate(settings, debate_id, lambda manager, found: manager.load(found))
-    if file_format == "markdown":
-        return remove_invisible(markdown.render_transcript(snapshot.debate, snapshot.entries)).rstrip("\n")
-    return claims.draw(hide_answers(snapshot.debate), file_format)
+    view = VIEWS["transcript" if file_format == "markdown" else "graph"]
+    source = session.run_with_debate(
+        settings, debate_id, lambda manager, found: queries.load_view_source(manager, found, view)
+    )
+    if file_format == "graphml":
+        told = describe_provenance(source.provenance, len(source.entries))
+        return claims.draw(hide_answers(source.debate), file_format) + (f"\n<!-- {told} -->" if told else "")
+    return remove_invisible(view.render_text(source)).rstrip("\n")
+
+
+def describe_recorder(row: queries.DebateRow) -> str:
+    return "recorded here" if row.provenance.recorded_here else "recorded elsewhere"
 
 
 @click.command("import")
@@ -76,15 +89,28 @@ def import_debate(settings: Settings, file: BinaryIO) -> None:
     """Import a debate that was exported as JSON; FILE may be - for stdin.
 
     Every entry is checked: against the chain of hashes, and whether it follows from those before it. The debate
-    keeps its id and can be continued. If its first entries are stored already, the missing ones are added.
+    keeps its id and can be continued. If its first entries are stored already, the missing ones are added. It stays
+    marked as recorded elsewhere; ledger and memory use it once it is adopted: `counterpoint adopt ID`.
 
     Example: counterpoint import debate.json
     """
     data = transfer.parse_export(file.read(transfer.MAX_FILE_BYTES + 1))
-    snapshot, added = session.run_with_manager(
-        settings, lambda manager: transfer.restore_debate(manager, data), makes_database=True
-    )
+
+    async def restore(manager: DebateManager) -> tuple[DebateSnapshot, int, list[queries.DebateRow]]:
+        snapshot, added = await transfer.restore_debate(manager, data)
+        return snapshot, added, await queries.find_same_question(manager, snapshot)
+
+    snapshot, added, same = session.run_with_manager(settings, restore, makes_database=True)
     new = f"{added} of them new" if added else "all of them stored already"
     click.echo(f"debate {snapshot.id}: {snapshot.status}, entries: {snapshot.debate.version}, {new}.")
+    if told := describe_provenance(snapshot.provenance, snapshot.debate.version):
+        adopted = snapshot.provenance.adopted
+        click.echo(
+            told if adopted else f"{told} Ledger and memory use it after: counterpoint adopt {snapshot.id}"
+        )
+    if same:
+        others = ", ".join(f"{row.debate_id} ({describe_recorder(row)})" for row in same[:MOST_NAMED])
+        more = f" and {len(same) - MOST_NAMED} more" if len(same) > MOST_NAMED else ""
+        click.echo(f"Its question was asked here before: {others}{more}.")
     if not snapshot.debate.ended:
         click.echo(f"Continue with: counterpoint debate --continue {snapshot.id}")

@@ -19,6 +19,7 @@ from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line, format_count
 from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.outcome import Outcome
+from server.debate.views.provenance import describe_provenance
 from server.engine.database import ledger as stored
 from server.engine.debates import DebateManager
 from server.settings import Settings
@@ -53,7 +54,9 @@ def import_file(settings: Settings, file: BinaryIO, as_json: bool) -> None:
     judgments, rows, left_out = read_file(file)
     found = session.run_with_manager(
         settings,
-        lambda manager: stored.import_judgments(manager.store.journal, judgments, settings.owner),
+        lambda manager: stored.import_judgments(
+            manager.store.journal, judgments, manager.store.name_ledger(settings.owner)
+        ),
         makes_database=True,
     )
     if as_json:
@@ -75,9 +78,9 @@ def show(settings: Settings, as_json: bool) -> None:
     """
 
     async def read(manager: DebateManager) -> tuple[list[Judgment], dict[str, Any]]:
-        journal = manager.store.journal
-        calibration = dump_calibration(await stored.read_calibration(journal, settings.owner))
-        return await stored.read_judgments(journal, settings.owner), calibration
+        ledger = (manager.store.journal, manager.store.name_ledger(settings.owner))
+        calibration = dump_calibration(await stored.read_calibration(*ledger))
+        return await stored.read_judgments(*ledger), calibration
 
     judgments, calibration = session.run_with_manager(settings, read)
     judges, ballots = summarize_judges(judgments), summarize_ballots(judgments)
@@ -126,9 +129,8 @@ def evaluate(settings: Settings, file: BinaryIO, weights: str, as_json: bool) ->
     else:
 
         async def read(manager: DebateManager) -> tuple[list[Judgment], Any]:
-            journal = manager.store.journal
-            known = await stored.read_judgments(journal, settings.owner)
-            return known, await stored.read_calibration(journal, settings.owner)
+            ledger = (manager.store.journal, manager.store.name_ledger(settings.owner))
+            return await stored.read_judgments(*ledger), await stored.read_calibration(*ledger)
 
         known, calibration = session.run_with_manager(settings, read)
         records: dict[str, JudgeRecord] = {
@@ -153,7 +155,9 @@ def settle(settings: Settings, debate_id: str, truth: str, why: str) -> None:
 
     async def record(manager: DebateManager, found: str) -> str:
         snapshot, effect = await manager.intervene(found, Outcome.name, request, actor=session.ACTOR)
-        return f"{describe_outcome(snapshot.debate)} {effect}"
+        told = describe_provenance(snapshot.provenance, len(snapshot.entries))
+        hint = "" if snapshot.provenance.counts else f"The ledger uses it after: counterpoint adopt {found}"
+        return " ".join(filter(None, (describe_outcome(snapshot.debate), effect, told, hint)))
 
     click.echo(clean_line(session.run_with_debate(settings, debate_id, record)))
 

@@ -78,14 +78,18 @@ def check(settings: Settings, database: str | None, no_rebuild: bool, as_json: b
 @db.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
+@click.option(
+    "--tokens", "with_tokens", is_flag=True, help="Copy tokens, too: who has one may use TO over HTTP."
+)
 @session.json_option
 @click.pass_obj
-def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
+def copy(settings: Settings, source: str, target: str, with_tokens: bool, as_json: bool) -> None:
     """Copy all debates of a database into another; each is a path, or an address of PostgreSQL.
 
-    Chains, receipts, running debates, tokens and what hooks have reached are copied as they are; what is there already
-    is not written again. Exit code 1 if a debate is not the same in both then. Servers may run meanwhile: stop them
-    then, and copy again before you go on with the copy.
+    Chains, receipts, running debates and what hooks have reached are copied as they are; what is there already is not
+    written again. Debates of another installation stay marked as such, and its ledger stays behind. Exit code 1 if a
+    debate is not the same in both then. Servers may run meanwhile: stop them then, and copy again before you go on with
+    the copy.
 
     Example: counterpoint db copy debates.db postgresql://counterpoint@db.example.org/counterpoint
     """
@@ -96,7 +100,7 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
 
     async def copy_all(manager: DebateManager) -> CopyResult:
         async with open_journal(settings_of_target) as journal:
-            return await copy_debates(manager, journal)
+            return await copy_debates(manager, journal, with_tokens=with_tokens)
 
     result = session.run_with_manager(settings_of_source, copy_all, of_all=True)
     count = format_count(result.debate_count, "debate")
@@ -107,6 +111,20 @@ def copy(settings: Settings, source: str, target: str, as_json: bool) -> None:
         text += f" {format_count(result.copied_tombstones, 'deleted debate')} left a tombstone."
     if result.copied_tokens:
         text += f" {format_count(result.copied_tokens, 'token')} added or revoked."
+    if result.let_in:
+        text += f" Added tokens let in {format_count(result.let_in, 'owner')}."
+    if result.left_tokens:
+        left = format_count(result.left_tokens, "token")
+        text += f" {left} left behind: --tokens takes them along, and lets in whoever has one."
+    if result.recorded_elsewhere:
+        text += (
+            f" {result.recorded_elsewhere} of those written were recorded elsewhere: see counterpoint adopt."
+        )
+    if result.left_judgments:
+        left = format_count(result.left_judgments, "labelled judgment")
+        text += (
+            f" {left} of another installation left behind: counterpoint ledger import adds a file of them."
+        )
     if result.stays_deleted:
         text += f" {format_count(result.stays_deleted, 'debate')} stays deleted there."
     show_result(asdict(result), text, result.problems, as_json=as_json)

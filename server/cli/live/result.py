@@ -15,6 +15,7 @@ from server.debate.facts.text import clean_line, remove_invisible
 from server.debate.state.debate import Debate, judge_seats
 from server.debate.state.seats import current_model
 from server.debate.views import markdown
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.verdict import build_report, visible_judgments
 from server.debate.views.warnings import has_uninformative_decision
 from server.engine.database.snapshots import DebateSnapshot
@@ -35,6 +36,8 @@ def print_summary(snapshot: DebateSnapshot, out: Terminal) -> None:
             out.print_wrapped(TOO_SMALL_TO_JUDGE, "! ", "yellow")
             out.print_line()
         print_verdict(out, snapshot.debate)
+    if told := describe_provenance(snapshot.provenance, len(snapshot.entries)):
+        out.print_line(told)
     out.print_line(f"\ndebate {snapshot.id}\nRead it again: counterpoint show {snapshot.id}")
 
 

@@ -11,6 +11,7 @@ from server.debate.facts.text import format_count
 from server.debate.machine.decide import awaits_client, status
 from server.debate.views import events, markdown, rounds, state, verdict
 from server.debate.views.awaited import awaited_turns, describe_task, find_rules
+from server.debate.views.provenance import describe_provenance
 from server.debate.views.state import StoredDebate
 from server.debate.views.visibility import hide_answers
 
@@ -47,8 +48,9 @@ class View:
 
     name: str
     description: str
-    build: Callable[[ViewSource], ViewData]
+    collect: Callable[[ViewSource], ViewData]
     render: Callable[[ViewSource], str] | None = None
+    comment: str = ""  # what makes a comment of a line where the text is code
     parameters: tuple[str, ...] = ()  # of `since_round`, `since_seq` and `round`, those that it takes
     needs_family: bool = False
     needs_receipt: bool = False
@@ -57,8 +59,17 @@ class View:
     def media_type(self) -> str:
         return MARKDOWN if self.render else JSON
 
+    def build(self, source: ViewSource) -> ViewData:
+        """The view as data, with who recorded the debate."""
+        return {**self.collect(source), "provenance": source.provenance.model_dump()}
+
     def render_text(self, source: ViewSource) -> str:
-        return self.render(source) if self.render else format_json(self.build(source))
+        """The view as text; its first line says so where others recorded the debate."""
+        if not self.render:
+            return format_json(self.build(source))
+        told = describe_provenance(source.provenance, len(source.entries))
+        line = f"{self.comment} {told}\n" if self.comment else f"*{told}*\n\n"
+        return (line if told else "") + self.render(source)
 
 
 def build_transcript(source: ViewSource) -> ViewData:
@@ -107,7 +118,7 @@ ALL_VIEWS = (
         "Everything said, then the verdict.",
         build_transcript,
         lambda of: markdown.render_transcript(of.debate, of.entries, of.since_round),
-        ("since_round",),
+        parameters=("since_round",),
     ),
     View("state", "Participants, progress, cost and outcome.", state.build_state),
     View(
@@ -117,7 +128,12 @@ ALL_VIEWS = (
         render_verdict,
     ),
     View("result", "The whole outcome as plain data.", lambda of: verdict.build_result(of.debate)),
-    View("round", "The turns, ballots, judgments and failures of one round.", build_round, None, ("round",)),
+    View(
+        "round",
+        "The turns, ballots, judgments and failures of one round.",
+        build_round,
+        parameters=("round",),
+    ),
     View(
         "analysis",
         "Counts by round, debater and judge; the evidence of each point.",
@@ -128,6 +144,7 @@ ALL_VIEWS = (
         "The points and what they do to each other; as text, Mermaid.",
         lambda of: claims.build_graph_data(hide_answers(of.debate)),
         lambda of: claims.draw(hide_answers(of.debate), "mermaid"),
+        comment="%%",
     ),
     View("interventions", "Who steered it, how and why, and what is in force.", events.build_interventions),
     View(

@@ -14,6 +14,7 @@ from server.debate.facts.setup.opened import Opened
 from server.debate.facts.text import format_count, format_heading, shorten_to_bytes
 from server.debate.state.debate import Debate
 from server.debate.state.seats import candidate_models, seat_models
+from server.debate.views.provenance import Provenance, describe_provenance
 from server.debate.views.state import StoredDebate, UsageSum, cost_line, sum_usage
 from server.debate.views.verdict import Verdict, build_verdict, find_made_position
 
@@ -80,6 +81,7 @@ def describe_debate(stored: StoredDebate) -> dict[str, Any]:
         "turns": len(debate.turns),
         "models": {seat: candidate_models(debate, seat)[0] for seat in seat_models(debate.setup)},
         "usage": sum_usage(debate.usage).model_dump(),  # without the inherited rounds of a fork
+        "provenance": stored.provenance.model_dump(),
     }
 
 
@@ -269,6 +271,8 @@ def render_comparison(comparison: dict[str, Any]) -> str:
         cost = cost_line(UsageSum(**each["usage"]))
         lines += ["", f"**{each['debate_id']}**", f"- {each['status']}: {finding}{margin}"]
         lines += [f"- {disarm_markup(format_heading(vote))}" for vote in each["votes"]]
+        if told := describe_provenance(Provenance(**each["provenance"])):
+            lines.append(f"- {told}")
         if each["tags"]:
             lines.append(f"- tags: {disarm_markup(format_heading(', '.join(each['tags'])))}")
         lines.append(f"- {rounds}, {format_count(each['turns'], 'turn')}; of its own: {cost}")

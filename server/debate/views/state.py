@@ -26,6 +26,7 @@ from server.debate.rules.schedule import is_unanswered
 from server.debate.state.debate import Debate
 from server.debate.views.awaited import awaited_seats
 from server.debate.views.names import name_debate, show_turn
+from server.debate.views.provenance import RECORDED_HERE, Provenance
 from server.debate.views.visibility import is_visible, list_blind_seats, shows_seat
 from server.debate.views.warnings import failure_lines, list_recalled
 from server.debate.votes.teams import show_team
@@ -38,6 +39,7 @@ class StoredDebate:
     id: str
     debate: Debate
     entries: tuple[Recorded, ...]
+    provenance: Provenance = RECORDED_HERE
 
     @property
     def status(self) -> str:

@@ -1,4 +1,7 @@
-"""The ledger of judges in the database: judgments as rows, and what a new debate uses of them."""
+"""The ledger of judges in the database: judgments as rows, and what a new debate uses of them.
+
+An `owner` of rows is named as `Signer.name_ledger` does.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +28,6 @@ from server.debate.votes.teams import (
 )
 from server.debate.votes.voters import verdict_source
 from server.engine.database.errors import translate_storage_errors
-from storage.contract import LOCAL_OWNER
 from storage.contract.journal import Journal
 from storage.contract.ledger import JudgeSums, Ledger, LedgerRow
 
@@ -58,7 +60,7 @@ class Import:
         return [row for row in rows if known.get((row.item, row.judge)) != row]
 
 
-async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment], owner: str = LOCAL_OWNER) -> Import:
+async def import_judgments(ledger: Ledger, judgments: Sequence[Judgment], owner: str) -> Import:
     """Add labelled judgments to the ledger of an owner.
 
     Raises StorageUnavailableError: the database cannot be used.
@@ -77,13 +79,13 @@ def join_readings(before: Iterable[Reading], judgment: Judgment) -> Judgment:
     return replace(judgment, readings=readings)
 
 
-async def read_judgments(ledger: Ledger, owner: str = LOCAL_OWNER) -> list[Judgment]:
+async def read_judgments(ledger: Ledger, owner: str) -> list[Judgment]:
     """All of an owner: imported ones, and those of debates whose outcome was recorded."""
     with translate_storage_errors():
         return [parse_row(row) for row in await ledger.read_judgments(owner=owner)]
 
 
-async def read_calibration(ledger: Ledger, owner: str = LOCAL_OWNER) -> Calibration:
+async def read_calibration(ledger: Ledger, owner: str) -> Calibration:
     """What the beliefs of judges have been worth to an owner. Those of a judge count as much as its votes."""
     with translate_storage_errors():
         items, sums = await ledger.sum_beliefs(owner=owner)
@@ -96,7 +98,7 @@ async def read_calibration(ledger: Ledger, owner: str = LOCAL_OWNER) -> Calibrat
     return fit_calibration(outcomes, items)
 
 
-async def add_ledger(setup: Opened, journal: Journal, owner: str = LOCAL_OWNER) -> Opened:
+async def add_ledger(setup: Opened, journal: Journal, owner: str) -> Opened:
     """The set-up with what its owner knows of its judges; unchanged where no judges decide, or nothing is known.
 
     A fixed number of queries, however many judges there are.
@@ -111,13 +113,12 @@ async def add_ledger(setup: Opened, journal: Journal, owner: str = LOCAL_OWNER) 
 
 
 async def find_team(
-    asked: TeamRequest, seed: int, *, ledger: Ledger, owner: str | None, find_price: FindPrice
+    asked: TeamRequest, seed: int, *, ledger: Ledger, owner: str, find_price: FindPrice
 ) -> Team:
     """Choose the models of a debate by what its owner knows of them, and by price.
 
     A fixed number of queries, however many candidates and seats there are.
     """
-    owner = owner or LOCAL_OWNER
     known = await read_knowledge(ledger, (*asked.candidates, *asked.seated), asked.topic, owner)
     if draws := draw_accuracies(asked, known, seed):
         known = replace(known, pairs=await read_pairs(ledger, list_contenders(asked, draws), owner))
@@ -163,11 +164,12 @@ def build_record(sums: JudgeSums) -> JudgeRecord:
     return JudgeRecord(sums.judge, sums.asked, sums.consistent, sums.right, sums.consistent - sums.right)
 
 
-def build_debate_rows(debate: Debate) -> list[LedgerRow] | None:
-    """What the ledger has of a debate; None where nobody has recorded an outcome."""
+def build_debate_rows(debate: Debate, ledger: str) -> list[LedgerRow] | None:
+    """What a ledger has of a debate, nothing without one; None where nobody has recorded an outcome."""
     if debate.outcome is None:
         return None
-    return [build_row(judgment) for judgment in list_debate_judgments(debate)]
+    judgments = list_debate_judgments(debate) if ledger else []
+    return [replace(build_row(judgment), owner=ledger) for judgment in judgments]
 
 
 def build_row(judgment: Judgment) -> LedgerRow:

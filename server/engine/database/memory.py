@@ -8,7 +8,6 @@ alone, since words also find what only looks related: they propose older debates
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from anyio import to_thread
@@ -152,7 +151,8 @@ async def recall(
     """What at most so many debates of the store's owner concluded on related questions, most similar first.
 
     Left out are debates without a verdict, mirrors, all but one of a family of forks (`find_group`), those that were
-    taken back and, unless asked for, dry runs. Raises StorageUnavailableError.
+    taken back, those that others recorded and nobody here has adopted and, unless asked for, dry runs. Raises
+    StorageUnavailableError.
     """
     ranking = await rank(store, question, with_dry_runs=with_dry_runs)
     return await choose(store, ranking.listings, limit)
@@ -160,7 +160,10 @@ async def recall(
 
 async def rank(store: "DebateStore", question: str, *, with_dry_runs: bool) -> Ranking:
     """The debates that may be recalled, by their meaning or, where that cannot be told, by their words."""
-    grouping = partial(find_group, with_dry_runs=with_dry_runs)
+
+    def grouping(listing: StreamListing) -> Group | None:
+        return find_group(listing, with_dry_runs=with_dry_runs) if store.counts(listing) else None
+
     with translate_storage_errors():
         similar = await store.journal.find_similar(
             question,

@@ -21,6 +21,7 @@ class DebateSnapshot(StoredDebate):
     days: Mapping[str, DaySum] = field(default_factory=dict)  # what its entries took, by day
     is_foreign: bool = False  # its last entry was not recorded by this installation
     owner: str = LOCAL_OWNER  # whose it is
+    ledger: str = ""  # the ledger that its judgments are in; "" for none
 
     @property
     def is_unattended(self) -> bool:

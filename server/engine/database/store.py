@@ -18,6 +18,7 @@ from server.debate.facts.interventions import Tagged
 from server.debate.facts.setup.opened import Opened
 from server.debate.machine.transitions import replay
 from server.debate.state.debate import Debate
+from server.debate.views.provenance import RECORDED_HERE, Provenance
 from server.engine.database.cache import DatabaseCache
 from server.engine.database.daily_budget import add_spending
 from server.engine.database.errors import (
@@ -27,11 +28,12 @@ from server.engine.database.errors import (
 )
 from server.engine.database.ledger import add_ledger
 from server.engine.database.memory import Embed, add_memory, is_retracted, withdraw, withdraw_gone
+from server.engine.database.origins import RECEIPT, find_provenance, get_origin, read_origin
 from server.engine.database.recent import RecentDebates
 from server.engine.database.repeats import RequestIdentity, TwinError, build_opening_key
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id, format_time, parse_entry
-from server.engine.database.summaries import build_stream_summary
-from server.signing import Signer
+from server.engine.database.summaries import build_stream_summary, build_whole_summary
+from server.signing import OWN, Origin, Signer
 from storage.contract import LOCAL_OWNER
 from storage.contract.errors import ConflictError, DeletedStreamError, KeyTakenError, StorageError
 from storage.contract.journal import Journal
@@ -41,6 +43,7 @@ from storage.contract.streams import (
     OpeningKey,
     Relative,
     Reservation,
+    Seal,
     StreamFilter,
     StreamHead,
     StreamListing,
@@ -84,11 +87,12 @@ class DebateStore:
         identity: RequestIdentity | None = None,
         *,
         debate_id: str = "",
-        owner: str = LOCAL_OWNER,
+        made_from: DebateSnapshot | None = None,
     ) -> DebateSnapshot:
         """Record a new debate, by default under a new id; a fork begins with the events it inherits.
 
-        `identity`: the request for it, if repeats of it are to find this debate. `owner`: for a store of all.
+        `identity`: the request for it, if repeats of it are to find this debate. `made_from`: what it is a fork or a
+        mirror of; what others recorded in that one, they recorded in this one, too.
 
         Raises:
             TwinError: the request is a repeat.
@@ -97,12 +101,17 @@ class DebateStore:
         setup, *inherited = events
         assert isinstance(setup, Opened)
         debate_id = debate_id or build_debate_id()
-        owner = self.owner or owner
+        owner = self.owner or (made_from.owner if made_from else LOCAL_OWNER)
         key = build_opening_key(owner, actor, identity, self.clock()) if identity else None
         setup = await add_memory(setup, self.of(owner))
         async with self.opening:
-            events = (await add_ledger(setup, self.journal, owner), *inherited)
-            opened = DebateSnapshot(debate_id, replay(events), (), owner=owner)
+            events = (await add_ledger(setup, self.journal, self.name_ledger(owner)), *inherited)
+            provenance = made_from.provenance if made_from else RECORDED_HERE
+            if not provenance.recorded_here:
+                provenance = Provenance(
+                    recorded_here=False, adopted=provenance.adopted, entries_elsewhere=len(events)
+                )
+            opened = self.use_ledger(DebateSnapshot(debate_id, replay(events), (), provenance, owner=owner))
             try:
                 opened = await self.append(opened, events, actor, key)
             except KeyTakenError as error:
@@ -129,9 +138,10 @@ class DebateStore:
     def _find_recent(self, debate_id: str, head: StreamHead) -> DebateSnapshot | None:
         """The debate as it is known, if that is up to this head."""
         known = self.recent.find(debate_id)
-        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2] or known.is_foreign:
+        if known is None or (known.entries[-1].seq, known.entries[-1].hash) != head[:2]:
             return None
-        return known
+        origin = None if known.is_foreign else get_origin(known.provenance)
+        return known if origin == self.read_origin(debate_id, head) else None
 
     async def load_many(self, debate_ids: Collection[str]) -> dict[str, DebateSnapshot]:
         """As `load` of each, in two statements. Those that are not there, or cannot be read, are left out."""
@@ -140,11 +150,13 @@ class DebateStore:
         loaded = {name: known for name, known in recent.items() if known}
         with translate_storage_errors():
             read = await self.journal.read_many(heads.keys() - loaded.keys())
+            foreign = [name for name in read if self.read_origin(name, heads[name]) != OWN]
+            receipts = await self.journal.find_texts(foreign, RECEIPT) if foreign else {}
         for name, found in read.items():
             if isinstance(found, StorageError):
                 continue
             with suppress(StorageUnavailableError):
-                loaded[name] = self.build_snapshot(name, *found, heads[name].owner)
+                loaded[name] = self.build_snapshot(name, *found, heads[name].owner, receipts.get(name, ""))
         for snapshot in loaded.values():
             self.recent.keep(snapshot)
         return loaded
@@ -190,7 +202,10 @@ class DebateStore:
             except DeletedStreamError:
                 self.recent.forget(debate_id)
                 raise
-        return self.build_snapshot(debate_id, entries, seal, owner)
+            head = StreamHead(entries[-1].seq, entries[-1].hash, owner, seal) if entries else StreamHead()
+            is_own = not entries or self.read_origin(debate_id, head) == OWN
+            receipt = "" if is_own else await self.journal.find_text(debate_id, RECEIPT)
+        return self.build_snapshot(debate_id, entries, seal, owner, receipt)
 
     async def read_entries(self, snapshot: DebateSnapshot) -> list[Entry]:
         """Its entries as they are stored: a later release writes more fields, and the hashes cover them."""
@@ -227,20 +242,45 @@ class DebateStore:
             return await self.journal.keep_text(debate_id, name, text)
 
     def build_snapshot(
-        self, debate_id: str, entries: Sequence[Entry], seal: str, owner: str
+        self, debate_id: str, entries: Sequence[Entry], seal: str, owner: str, receipt: str = ""
     ) -> DebateSnapshot:
-        """The debate with entries that were read. Raises as `read`."""
+        """The debate with entries that were read. `receipt`: what is kept of it, as text. Raises as `read`."""
         with translate_storage_errors():
             history = tuple(map(parse_entry, entries))
             if not history:
                 raise DebateNotFoundError(debate_id)
             debate = replay(entry.event for entry in history)
             days = add_spending({}, history, debate)
-            is_foreign = self.signer is not None and seal != self.compute_seal(debate_id, history[-1])
-            return DebateSnapshot(debate_id, debate, history, days, is_foreign, owner)
+            head = StreamHead(history[-1].seq, history[-1].hash, owner, seal)
+            origin = self.read_origin(debate_id, head)
+            provenance = find_provenance(self.signer, debate_id, history, origin, receipt)
+            found = DebateSnapshot(debate_id, debate, history, provenance, days, origin is None, owner)
+            return self.use_ledger(found)
 
-    def compute_seal(self, debate_id: str, head: Recorded) -> str:
-        return self.signer.seal(debate_id, head.seq, bytes.fromhex(head.hash)) if self.signer else ""
+    def read_origin(self, debate_id: str, head: StreamHead) -> Origin | None:
+        """What the seal of a head tells of it."""
+        return read_origin(self.signer, debate_id, head)
+
+    def counts(self, listing: StreamListing) -> bool:
+        """Whether memory and ledger use a debate: this installation recorded it, or has adopted it."""
+        origin = self.read_origin(listing.stream, listing.head)
+        return origin is not None and origin.counts
+
+    def name_ledger(self, owner: str = LOCAL_OWNER) -> str:
+        """The name of an owner's ledger, as the database has it."""
+        return self.signer.name_ledger(owner) if self.signer else owner
+
+    def is_own_ledger(self, name: str) -> bool:
+        """Whether a ledger of the database is one of this installation."""
+        return name == self.name_ledger(name.rpartition(" ")[0]) if self.signer else True
+
+    def use_ledger(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        """The debate with the ledger that its judgments are in."""
+        counts = snapshot.provenance.counts and not snapshot.is_foreign
+        return replace(snapshot, ledger=self.name_ledger(snapshot.owner) if counts else "")
+
+    def compute_seal(self, debate_id: str, head: Recorded, origin: Origin = OWN) -> str:
+        return self.signer.seal(debate_id, head.seq, bytes.fromhex(head.hash), origin) if self.signer else ""
 
     async def find(
         self, query: str = "", only: StreamFilter = ALL_STREAMS, *, before: int = 0, limit: int = 20
@@ -279,15 +319,36 @@ class DebateStore:
         self.listeners.append(listener)
         return partial(self.listeners.remove, listener)
 
-    async def adopt(self, debate_id: str) -> DebateSnapshot:
-        """As `load`. A foreign debate counts as one of this installation from now on: somebody goes on with it."""
+    async def claim(self, debate_id: str) -> DebateSnapshot:
+        """As `load`. A foreign debate is run by this installation from now on: somebody goes on with it.
+
+        The seal says how much of it others recorded.
+        """
         snapshot = await self.load(debate_id)
         if not snapshot.is_foreign or self.journal.is_read_only:
             return snapshot
+        await self._seal(snapshot, get_origin(snapshot.provenance))
+        return self.publish(await self.load(debate_id))
+
+    async def adopt(self, debate_id: str) -> DebateSnapshot:
+        """As `load`, for a debate that others recorded. It counts for ledger and memory from now on.
+
+        The seal says so, which no export holds: another installation has to adopt it itself. Once more, it writes what
+        a process that died before had not written yet.
+        """
+        snapshot = await self.load(debate_id)
+        await self._seal(snapshot, Origin(snapshot.provenance.entries_elsewhere, adopted=True))
+        adopted = await self.load(debate_id)
+        with translate_storage_errors():
+            await self.journal.rewrite_summary(
+                debate_id, adopted.debate.version, build_whole_summary(adopted)
+            )
+        return self.publish(adopted)
+
+    async def _seal(self, snapshot: DebateSnapshot, origin: Origin) -> None:
         last = snapshot.entries[-1]
         with translate_storage_errors():
-            await self.journal.set_seal(snapshot.id, last.seq, self.compute_seal(snapshot.id, last))
-        return self.publish(await self.load(debate_id))
+            await self.journal.set_seal(snapshot.id, last.seq, self.compute_seal(snapshot.id, last, origin))
 
     async def refresh(self, snapshot: DebateSnapshot) -> DebateSnapshot:
         """The latest state, published if another process has written. Cheap when nothing has changed."""
@@ -343,25 +404,44 @@ class DebateStore:
                 actor=actor,
                 bodies=[event.model_dump(mode="json") for event in events],
                 summary=build_stream_summary(
-                    reached.debate, events, (*history, *unsaved), days, reached.owner
+                    reached.debate, events, (*history, *unsaved), days, reached.owner, reached.ledger
                 ),
                 key=key,
                 reserved=reserved,
-                seal=self.signer.seal if self.signer and not reached.is_foreign else None,
+                seal=self._build_seal(reached),
             )
         saved = (
             Recorded(entry.seq, at, actor, entry.hash, event)
             for entry, event in zip(entries, events, strict=True)
         )
-        appended = self.publish(replace(reached, entries=(*history, *saved), days=days))
+        appended = self.publish(self._describe(replace(reached, entries=(*history, *saved), days=days)))
         if retracts:  # and those that were opened meanwhile
             await withdraw(self, reached.id, "retracted")
         return appended
 
+    def _build_seal(self, reached: DebateSnapshot) -> Seal | None:
+        if self.signer is None or reached.is_foreign:
+            return None
+        return partial(self.signer.seal, origin=get_origin(reached.provenance))
+
+    def _describe(self, snapshot: DebateSnapshot) -> DebateSnapshot:
+        """The debate with what its new entries change in who recorded it."""
+        known, entries = snapshot.provenance, snapshot.entries
+        if snapshot.is_foreign:
+            count = len(entries)
+            provenance = known.model_copy(update={"recorded_here": False, "entries_elsewhere": count})
+        elif snapshot.debate.ended and not known.signed_by:
+            provenance = find_provenance(self.signer, snapshot.id, entries, get_origin(known), "")
+        else:
+            return snapshot
+        return replace(snapshot, provenance=provenance)
+
     async def restore(
-        self, debate_id: str, entries: Sequence[Entry], debate: Debate
+        self, debate_id: str, entries: Sequence[Entry], debate: Debate, *, receipt: str = ""
     ) -> tuple[DebateSnapshot, int]:
         """Write entries exported elsewhere as they are. Returns the debate and how many entries were new.
+
+        `receipt`: the envelope that came with them, as text; it is kept unless there is one.
 
         They spend nothing here, and nothing runs because of them. The debate belongs to whose store this is. Raises as
         `Journal.restore` and `Journal.read`, and InvalidRequestError where it is here as another's.
@@ -379,6 +459,9 @@ class DebateStore:
         days = add_spending({}, history, debate)
         summary = build_stream_summary(debate, [entry.event for entry in history], history, days, owner)
         added = await self.journal.restore(debate_id, entries, summary)
+        if receipt:
+            await self.journal.keep_text(debate_id, RECEIPT, receipt)
+            self.recent.forget(debate_id)  # who signed it
         snapshot = await self.load(debate_id)
         if added and is_retracted(snapshot.debate.tags):
             await withdraw(self.of(owner), debate_id, "retracted")

@@ -32,8 +32,11 @@ def build_stream_summary(
     entries: Sequence[Recorded],
     days: Mapping[str, DaySum],
     owner: str = LOCAL_OWNER,
+    ledger: str = "",
 ) -> StreamSummary:
     """The row of lists and searches. `events`: the new ones; `entries`, `days`: all, the new ones included.
+
+    `ledger`: the one that its judgments are in; "" for none.
 
     With tags and turns that were taken away come the words of all entries: some of theirs may stand elsewhere, too.
     """
@@ -68,7 +71,7 @@ def build_stream_summary(
         removed_text="\n".join(sorted(removed)),
         spending={day: spent.estimate(price) for day, spent in days.items()},
         is_final=bool(debate.ended),
-        judgments=build_debate_rows(debate),
+        judgments=build_debate_rows(debate, ledger),
         owner=owner,
         family=debate.setup.forked_root,
         parent=debate.setup.forked_from,
@@ -78,7 +81,9 @@ def build_stream_summary(
 def build_whole_summary(snapshot: "DebateSnapshot") -> StreamSummary:
     """The row of lists and searches with the words of all entries."""
     events = [entry.event for entry in snapshot.entries]
-    return build_stream_summary(snapshot.debate, events, snapshot.entries, snapshot.days, snapshot.owner)
+    return build_stream_summary(
+        snapshot.debate, events, snapshot.entries, snapshot.days, snapshot.owner, snapshot.ledger
+    )
 
 
 def build_search_text(debate: Debate, new_events: Iterable[Event]) -> str:

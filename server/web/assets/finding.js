@@ -16,6 +16,7 @@ function Header({ app, debate }) {
     </p>
     <h1 dir="auto" class=${setup.question.length > 160 ? "words long" : "words"}>${plain(setup.question)}</h1>
     ${debate.drawing.origin && html`<p class="aside">${debate.drawing.origin}</p>`}
+    ${debate.data.recorded && html`<p class="aside recorded">${debate.data.recorded}</p>`}
   </header>`;
 }
 

@@ -59,6 +59,7 @@ function Fork({ app, row, longest, isOwn }) {
         ${isOwn ? "this debate" : html`<code>${row.debate_id}</code>`}
         ${row.forked_from && html`, forked after round ${row.forked_at_round}`}
         ${told && html`: <${Words} text=${told.slice(0, 400)} />`}
+        ${row.recorded && html`. ${row.recorded}`}
         ${row.tags.map((tag) => html` <span class="tag"><${Words} text=${tag} /></span>`)}
       </small>
     </div>

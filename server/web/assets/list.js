@@ -39,6 +39,7 @@ function Row({ app, row }) {
     <${Words} tag="b" text=${row.question} />
     ${row.forked_from && html`<small>fork of ${row.forked_from}</small>`}
     ${row.mirror_of && html`<small>mirror of ${row.mirror_of}</small>`}
+    ${row.recorded && html`<small>${row.recorded}</small>`}
     ${row.tags?.length > 0 && html`<small><${Words} text=${row.tags.join(", ")} /></small>`}
   </span>
   <span class="o">

@@ -23,13 +23,14 @@ class Version(NamedTuple):
 
     debate_id: str
     head: str  # hash of the last entry
+    is_adopted: bool
     is_run: bool
     since_seq: int
     family: str | None  # of its relatives, where they are asked for
 
     @property
     def tag(self) -> str:
-        return f'"{self.head}-{int(self.is_run)}-{self.since_seq}-{self.family or ""}"'
+        return f'"{self.head}-{int(self.is_adopted)}-{int(self.is_run)}-{self.since_seq}-{self.family or ""}"'
 
 
 class Records:
@@ -44,7 +45,8 @@ class Records:
         is_run, family = await self._manager.is_run(debate_id), None
         if with_family:
             family = await mark_relatives(self._manager, snapshot)
-        return Version(debate_id, snapshot.entries[-1].hash, is_run, since_seq, family)
+        head, is_adopted = snapshot.entries[-1].hash, snapshot.provenance.adopted
+        return Version(debate_id, head, is_adopted, is_run, since_seq, family)
 
     async def load(self, version: Version) -> bytes:
         """JSON: {"data": for `counterpoint.show`, "next_round", "note": what the page says beside the status}."""

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from typing import Self
@@ -31,6 +31,19 @@ CHECKPOINT_RETRY_DELAYS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 Prepare = Callable[[Connection], Awaitable[None]]
 
+SELECT_PROGRAMS = (
+    "select type, name, sql from main.sqlite_schema where type in ('trigger', 'view') order by name"
+)
+
+
+class ForeignProgramError(StorageError):
+    """The file holds code that another program has put there."""
+
+
+def normalize_sql(sql: str) -> str:
+    """SQL without what its layout adds: SQLite keeps the text as it was given, but for its first words."""
+    return " ".join(sql.split()).casefold()
+
 
 class Database:
     """Two connections, so that reads and appends do not wait for each other. An in-memory database has one.
@@ -43,8 +56,9 @@ class Database:
     reader: Connection
     is_read_only = False
 
-    def __init__(self, path: str, prepare: Prepare, lock_timeout: float) -> None:
+    def __init__(self, path: str, prepare: Prepare, lock_timeout: float, programs: Collection[str]) -> None:
         self.path = path
+        self._programs = programs
         self._prepare = prepare
         self.lock_timeout = lock_timeout
         self._outage = Outage(path)
@@ -52,12 +66,17 @@ class Database:
         self._failure = ""  # why nothing is open after a loss
 
     @classmethod
-    async def open(cls, path: str, *, prepare: Prepare, lock_timeout: float) -> Self:
+    async def open(
+        cls, path: str, *, prepare: Prepare, lock_timeout: float, programs: Collection[str] = ()
+    ) -> Self:
         """Open or create a file. `prepare` gets the writer when it has been opened, and reopened.
+
+        `programs`: the triggers and views that may be in it, as SQL. A file with others is refused: they would run with
+        our statements, and whoever has made the file could have them do anything to what is stored.
 
         Raises StorageError.
         """
-        self = cls(path, prepare, lock_timeout)
+        self = cls(path, prepare, lock_timeout, programs)
         await self._connect()
         self._outage.is_open = True
         return self
@@ -92,12 +111,24 @@ class Database:
                 return made
 
             writer = reader = await connect(file.check_with_log, "full")
+            await self._check_programs(writer)
             await self._prepare(writer)
             if is_file and not self.is_read_only:
                 reader = await connect(file.check, "normal")
                 file.remember_log()
             opened.pop_all()
         self.writer, self.reader, self._file = writer, reader, file
+
+    async def _check_programs(self, writer: Connection) -> None:
+        """Raises ForeignProgramError."""
+        known = {normalize_sql(sql) for sql in self._programs}
+        for kind, name, sql in await writer.fetch_all(SELECT_PROGRAMS):
+            if normalize_sql(str(sql)) not in known:
+                raise ForeignProgramError(
+                    f"the database {self.path} holds a {kind} that is not of this release, {str(name)[:60]!r}, and is "
+                    "not opened: it would run with every statement. Have its debates exported, or copied with "
+                    "`counterpoint db copy` where it was made"
+                )
 
     def check(self) -> None:
         """Raise StorageLostError if the file is not the one that was opened, or its log is not."""

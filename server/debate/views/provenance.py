@@ -1,0 +1,36 @@
+"""Who recorded a debate, as every view and list tells it: one value, made by the store, and its words."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+KEY_LETTERS = 16  # of a key's fingerprint, in words
+
+
+class Provenance(BaseModel):
+    """What this installation knows of who recorded a debate. It is no part of the record, and travels with none."""
+
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+    recorded_here: Annotated[bool, Field(description="By this installation, from its first entry on")] = True
+    signed_by: Annotated[str, Field(description="Fingerprint of the key; empty: nobody")] = ""
+    adopted: Annotated[bool, Field(description="Ledger and memory use what others recorded")] = False
+    entries_elsewhere: Annotated[int, Field(description="The first ones, that others recorded")] = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the ledger and memory use the debate."""
+        return self.recorded_here or self.adopted
+
+
+RECORDED_HERE = Provenance()
+
+
+def describe_provenance(provenance: Provenance, entries: int = 0) -> str:
+    """Who recorded a debate of so many entries, in a sentence; "" where this installation did. 0: of all."""
+    if provenance.recorded_here:
+        return ""
+    count = provenance.entries_elsewhere
+    which = f"Entries 1 to {count} were recorded" if count < entries else "Recorded"
+    signer = f"the key {provenance.signed_by[:KEY_LETTERS]}" if provenance.signed_by else "nobody"
+    return f"{which} elsewhere, signed by {signer}; {'' if provenance.adopted else 'not '}adopted."
