@@ -16,6 +16,7 @@ from tests.support.servers import Cli
 pytestmark = [pytest.mark.requirement("M5"), pytest.mark.usefixtures("inputs")]
 
 READING = [
+    "adopt abcd --yes",
     "backup {folder}/copy.db",
     "cache clear",
     "cache show",
