@@ -12,6 +12,7 @@ import pytest
 pytest_plugins = [
     *(
         "tests.support.suites",
+        "tests.support.processes.programs",
         "tests.support.processes.served",
         "tests.support.postgres",
         "tests.support.servers",

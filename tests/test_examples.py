@@ -94,7 +94,6 @@ def run_example(
     that the example starts is a process of its own.
     """
     monkeypatch.setenv("COUNTERPOINT_DB", str(tmp_path / "debates.db"))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.syspath_prepend(ROOT / "examples")
 
     def run(example: str, model: str = "scripted") -> str:

@@ -155,7 +155,6 @@ def test_each_shell_has_a_script(cli: Cli, shell: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
-@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
 def test_what_is_longer_than_the_window_goes_through_the_pager_of_a_terminal(cli: Cli, database: str) -> None:
     from tests.support.processes.terminals import open_terminal  # noqa: PLC0415
 

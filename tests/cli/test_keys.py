@@ -5,7 +5,6 @@ import os
 import pty
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +15,6 @@ from click.testing import CliRunner
 
 from benchmarks.stub import Stub
 from server.cli.main import counterpoint
-from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 
 pytestmark = [pytest.mark.requirement("N16"), pytest.mark.anyio]
@@ -24,59 +22,15 @@ pytestmark = [pytest.mark.requirement("N16"), pytest.mark.anyio]
 KEY = "sk-test-Zq81-stored-0001"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-KEYRINGS = """
-    import json, os, time
-    from pathlib import Path
-    from keyring.backend import KeyringBackend
-    from keyring.errors import KeyringLocked, PasswordDeleteError
-
-    FILE = Path(os.environ["TEST_KEYRING"])
-
-    class Kept(KeyringBackend):
-        priority = 1
-        name = "Test"
-
-        def _all(self):
-            return json.loads(FILE.read_text()) if FILE.exists() else {}
-
-        def get_password(self, service, username):
-            return self._all().get(f"{service}/{username}")
-
-        def set_password(self, service, username, password):
-            FILE.write_text(json.dumps(self._all() | {f"{service}/{username}": password}))
-
-        def delete_password(self, service, username):
-            found = self._all()
-            if not found.pop(f"{service}/{username}", None):
-                raise PasswordDeleteError
-            FILE.write_text(json.dumps(found))
-
-    class Locked(Kept):
-        def get_password(self, service, username):
-            raise KeyringLocked("collection of sk-test-Zq81-stored-0001")
-        def set_password(self, *values):
-            raise KeyringLocked(f"{values}")
-
-    class Silent(Kept):
-        def get_password(self, service, username):
-            time.sleep(60)
-
-    class Forgetful(Kept):
-        def set_password(self, service, username, password):
-            pass
-"""
-
 
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
     """The environment of a user without keys and without a keyring."""
-    (tmp_path / "keyrings_of_tests.py").write_text(textwrap.dedent(KEYRINGS), encoding="utf-8")
     own = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     return own | {
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "COUNTERPOINT_DB": str(tmp_path / "debates.db"),
         "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]),
         "TEST_KEYRING": str(tmp_path / "keyring.json"),
     }
 
@@ -108,7 +62,7 @@ def run(home: Mapping[str, str]) -> Run:
 
 
 def keyring(name: str) -> dict[str, str]:
-    return {"PYTHON_KEYRING_BACKEND": f"keyrings_of_tests.{name}"}
+    return {"PYTHON_KEYRING_BACKEND": f"tests.support.keyrings.{name}"}
 
 
 def read_database(folder: Path) -> bytes:

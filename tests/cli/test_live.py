@@ -20,10 +20,7 @@ if sys.platform == "win32":
 
 from tests.support.processes.terminals import TerminalProgram, open_terminal
 
-pytestmark = [
-    pytest.mark.requirement("N28"),
-    pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning"),  # the child replaces itself at once
-]
+pytestmark = pytest.mark.requirement("N28")
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux' list of children")
 

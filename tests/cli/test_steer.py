@@ -199,10 +199,7 @@ def test_a_damaged_debate_is_deleted_too(cli: Cli, database: str) -> None:
 if sys.platform != "win32":
     from tests.support.processes.terminals import TerminalProgram, open_terminal
 
-in_terminals = [
-    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty"),
-    pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning"),
-]
+in_terminals = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 STARTED = ("debate", "Is tea kinder?", "--no-framing", "--model")
 
 

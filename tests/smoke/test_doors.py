@@ -19,6 +19,8 @@ from tests.support.processes.served import Served, Start
 from tests.support.processes.viewer import Viewer
 from tests.support.servers import Cli
 
+pytestmark = pytest.mark.usefixtures("real_starts")
+
 DEBATE: dict[str, Any] = {"question": "Tea?", "format": "verdict", "options": {"framing": False}}
 
 
@@ -74,7 +76,6 @@ def test_over_http_a_token_opens_what_is_closed_without_one(cli: Cli, database: 
 
 @pytest.mark.requirement("N28")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
-@pytest.mark.filterwarnings("ignore:.*forkpty.*:DeprecationWarning")
 def test_in_a_terminal_a_debate_is_shown_to_its_verdict(database: str) -> None:
     from tests.support.processes.terminals import open_terminal  # noqa: PLC0415  (not on Windows)
 

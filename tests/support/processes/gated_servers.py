@@ -24,9 +24,9 @@ from mcp.types import jsonrpc_message_adapter
 
 from server.models import OnText, Reply, Request
 from server.models.fakes.scripted import ScriptedModel
-from tests.support.paths import ROOT
 from tests.support.patience import PATIENCE
 
+COMMAND = [sys.executable, "-m", "tests.support.processes.gated_servers"]
 MAX_MESSAGES = 1_000_000
 
 
@@ -142,8 +142,8 @@ async def start_server_process(
 ) -> AsyncIterator[tuple[ServerProcess, Client]]:
     """Start a server and a client of it. The process is killed at the end if it still runs."""
     variables = {**os.environ, "COUNTERPOINT_DB": database, "COUNTERPOINT_MODELS": "gated", **(environ or {})}
-    variables |= {"CALL_GATE_PORT": str(gate.port), "PYTHONPATH": str(ROOT)}
-    process = await anyio.open_process([sys.executable, __file__], env=variables, stderr=subprocess.DEVNULL)
+    variables["CALL_GATE_PORT"] = str(gate.port)
+    process = await anyio.open_process(COMMAND, env=variables, stderr=subprocess.DEVNULL)
     server = ServerProcess(process)
     try:
         async with Client(server.transport(), mode=era, **options) as client:

@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ import pyte
 
 from server.cli.live.region import END_UPDATE
 from tests.support.patience import PATIENCE, START_PATIENCE
+from tests.support.processes.fork_server import take_terminal
 
 DRAWN = END_UPDATE.encode()
 MARKED_PASTES = 2004 << 5  # as pyte has modes of terminals that are not of the standard
@@ -34,12 +36,20 @@ class TerminalProgram:
         self.stream = pyte.ByteStream(self.screen)
         self.written = b""
         self.exit_code: int | None = None
-        self.pid, self.terminal = pty.fork()
-        if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            own = {name: value for name, value in os.environ.items() if name not in SIZES}
-            os.execvpe(command[0], command, {**own, **environ})  # noqa: S606  (a pty needs it)
+        self.terminal, other_end = pty.openpty()
         self.resize(columns, lines)
+        own = {name: value for name, value in os.environ.items() if name not in SIZES}
+        self.process = subprocess.Popen(
+            command,
+            stdin=other_end,
+            stdout=other_end,
+            stderr=other_end,
+            env={**own, **environ},
+            start_new_session=True,
+            preexec_fn=take_terminal,  # noqa: PLW1509  (the test has no other thread)
+        )
+        self.pid = self.process.pid
+        os.close(other_end)
 
     def resize(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -108,9 +118,7 @@ class TerminalProgram:
         while self.exit_code is None:
             assert monotonic() < until, f"it still runs:\n{self.shown}"
             self.read(0.05)
-            done, status = os.waitpid(self.pid, os.WNOHANG)
-            if done:
-                self.exit_code = os.waitstatus_to_exitcode(status)
+            self.exit_code = self.process.poll()
         while select.select([self.terminal], [], [], 0)[0] and self.read(0):
             pass
         return self.exit_code
@@ -139,7 +147,7 @@ def open_terminal(
     **environ: str,
 ) -> Iterator[TerminalProgram]:
     """Runs `counterpoint` so. `through`: a shell that waits for it; `redirect`: what the shell does to its streams."""
-    variables = {"COUNTERPOINT_DB": database, "TERM": "xterm-256color", "PYTHONUTF8": "1", **environ}
+    variables = {"COUNTERPOINT_DB": database, "TERM": "xterm-256color", **environ}
     command = [sys.executable, "-m", "counterpoint", *arguments]
     if through:
         command = [through, "-c", f'"$@" {redirect}; sleep 60', through, *command]
@@ -150,5 +158,5 @@ def open_terminal(
         if program.exit_code is None:
             with suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)
-            os.waitpid(program.pid, 0)
+            program.process.wait()
         os.close(program.terminal)
