@@ -6,6 +6,7 @@ the time of CPU are the program's own.
 """
 
 import gc
+import io
 import json
 import os
 import pkgutil
@@ -87,17 +88,27 @@ def become(order: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(order["environ"])
     time.tzset()
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        old = getattr(sys, name)
-        spelling = {"encoding": old.encoding, "errors": old.errors, "newline": "\n"}
-        new = open(old.fileno(), mode, closefd=False, **spelling)  # noqa: SIM115  (to the end of the program)
-        is_unbuffered = old.write_through  # PYTHONUNBUFFERED
-        is_by_line = not is_unbuffered and (new.isatty() or name == "stderr")
-        new.reconfigure(line_buffering=is_by_line, write_through=is_unbuffered)
+    for name, mode in (("stdin", "rb"), ("stdout", "wb"), ("stderr", "wb")):
+        new = open_stream(getattr(sys, name), mode)
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
     if any(name.startswith("COVERAGE_PROCESS_") for name in order["environ"]):
         coverage.process_startup()
+
+
+def open_stream(old: io.TextIOWrapper, mode: str) -> io.TextIOWrapper:
+    """As `old`, for what its number means now."""
+    is_unbuffered = old.write_through  # by PYTHONUNBUFFERED
+    size = 0 if is_unbuffered and mode == "wb" else -1
+    stream = open(old.fileno(), mode, size, closefd=False)  # noqa: SIM115  (to the end of the program)
+    return io.TextIOWrapper(
+        stream,
+        old.encoding,
+        old.errors,
+        newline="\n",
+        line_buffering=not is_unbuffered and (stream.isatty() or old is sys.stderr),
+        write_through=is_unbuffered,
+    )
 
 
 def take_terminal() -> None:
