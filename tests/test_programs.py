@@ -14,7 +14,7 @@ from tests.support.processes.programs import start_as_ever
 
 pytestmark = [
     pytest.mark.full,
-    pytest.mark.requirement("M8"),
+    pytest.mark.requirement("N38"),
     pytest.mark.skipif(sys.platform != "linux", reason="elsewhere programs are not forked"),
 ]
 

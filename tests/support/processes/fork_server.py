@@ -50,10 +50,14 @@ def serve(channel: socket.socket) -> dict[str, Any]:
 
 
 def import_everything() -> None:
+    measured = coverage.Coverage.current()  # the lines of modules run here, and no more in the programs
     for package in map(import_module, PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if module.name not in LEFT_OUT:
                 import_module(module.name)
+    if measured:
+        measured.stop()
+        measured.save()
     gc.collect()
     gc.freeze()  # the collector would write into pages that programs share
 
@@ -92,8 +96,7 @@ def become(order: Mapping[str, Any]) -> None:
         new = open_stream(getattr(sys, name), mode)
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
-    if any(name.startswith("COVERAGE_PROCESS_") for name in order["environ"]):
-        coverage.process_startup()
+    coverage.process_startup(force=True)  # if the variables say so
 
 
 def open_stream(old: io.TextIOWrapper, mode: str) -> io.TextIOWrapper:

@@ -44,8 +44,7 @@ class ForkServer:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        # What coverage measures starts in the programs.
-        self.environ = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+        self.environ = dict(os.environ)
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, fork_server.__file__, str(theirs.fileno())]
         with theirs:
