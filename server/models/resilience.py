@@ -120,7 +120,7 @@ class Guarded:
         `timeout`: the seconds that `send` takes at most, and the time to wait before it.
         """
         guard, deadline = self.guard, self.guard.now() + timeout
-        self._breaker.check()
+        self._breaker.check(group)
         self._check_cooldown(deadline)
         refusals = attempts = 0
         while True:
@@ -148,7 +148,7 @@ class Guarded:
             async with self._acquire(guard.limit(""), places, replace(place, was_refused=False)):
                 await self._wait_for_cooldown(place.deadline)
                 try:
-                    with self._breaker.watch_request(place.timeout):
+                    with self._breaker.watch_request(place.timeout, place.group):
                         answer = await send()
                 except ModelError as error:
                     if error.cause == "rate_limited":
@@ -233,7 +233,11 @@ def add_attempts(usage: Usage, attempts: int) -> Usage:
 
 @dataclass(slots=True)
 class _CircuitBreaker:
-    """The breaker of one model, and a short memory for a refused key."""
+    """The breaker of one model, and a short memory for a refused key.
+
+    A refusal counts for the debate (`group`) that met it: a key may have been mended since, and the next debate is to
+    find that out. An answer to anybody shows that the key is good.
+    """
 
     name: str
     now: Clock
@@ -242,14 +246,14 @@ class _CircuitBreaker:
     open_seconds: float = OPEN_SECONDS
     open_until: float | None = None
     is_probing: bool = False
-    key_error: str = ""  # the last error about the key
-    key_refused_until: float = 0.0
+    key_errors: dict[str, tuple[str, float]] = field(default_factory=dict)  # by group: the last, until when
 
-    def check(self) -> None:
+    def check(self, group: str) -> None:
         """Raises ModelError if the model should not be called now."""
         now = self.now()
-        if self.key_error and now < self.key_refused_until:
-            raise ModelError("unauthorized", self.key_error, attempts=0)
+        detail, until = self.key_errors.get(group, ("", 0.0))
+        if now < until:
+            raise ModelError("unauthorized", detail, attempts=0)
         if self.open_until is None:
             return
         count = f"{self.failures} times in a row (last: {self.last_cause})"
@@ -261,15 +265,15 @@ class _CircuitBreaker:
             raise ModelError("unavailable", again, attempts=0)
 
     @contextmanager
-    def watch_request(self, timeout: float) -> Iterator[None]:
+    def watch_request(self, timeout: float, group: str) -> Iterator[None]:
         """Check, then record how a request with `timeout` seconds ends. Raises ModelError as `check`."""
-        self.check()
+        self.check(group)
         probe = self.is_probing = self.open_until is not None
         try:
             yield
         except ModelError as error:
             if error.cause == "unauthorized":
-                self.key_error, self.key_refused_until = error.detail, self.now() + REFUSED_KEY_SECONDS
+                self._keep_key_error(group, error.detail)
             if error.cause not in ("unavailable", "timeout", "crashed"):
                 self._close()
             elif error.cause == "unavailable" or (
@@ -278,10 +282,16 @@ class _CircuitBreaker:
                 self._count_failure(error.cause, is_probe=probe)
             raise
         else:
+            self.key_errors.clear()
             self._close()
         finally:
             if probe:
                 self.is_probing = False
+
+    def _keep_key_error(self, group: str, detail: str) -> None:
+        now = self.now()
+        self.key_errors = {one: kept for one, kept in self.key_errors.items() if now < kept[1]}
+        self.key_errors[group] = detail, now + REFUSED_KEY_SECONDS
 
     def _count_failure(self, cause: str, *, is_probe: bool) -> None:
         self.failures += 1

@@ -1,11 +1,12 @@
 """A model that fails again and again is left alone for a while, by every debate of the process."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import anyio
 import pytest
 
-from server.models import FailureCause, Request, resilience
+from server.models import FailureCause, ModelError, Request, resilience
 from server.models.fakes.scripted import ScriptedModel
 from tests.contract.model import build_argument_request
 from tests.support import guarded_requests as guarded
@@ -196,3 +197,18 @@ async def test_a_key_that_was_refused_is_not_shown_again_at_once(clock: guarded.
     assert len(inner.requests) == 1
     clock.advance(resilience.REFUSED_KEY_SECONDS)
     assert (await guarded.expect_failure(model)).attempts > 0
+
+
+async def test_after_a_refused_key_the_next_debate_asks_again(clock: guarded.FakeClock) -> None:
+    refuse = guarded.failing_script("unauthorized")
+    inner = ScriptedModel(lambda request: refuse(request) if request.group == "one" else "Yes.")
+    model = resilience.GuardedModel("acme/m", "acme", inner, resilience.Guard(now=clock.now))
+    first, second = (replace(build_argument_request(), group=debate) for debate in ("one", "another"))
+    with pytest.raises(ModelError, match="unauthorized"):
+        await model.reply(first)
+    with pytest.raises(ModelError, match="unauthorized"):
+        await model.reply(first)
+    assert len(inner.requests) == 1
+
+    assert (await model.reply(second)).text == "Yes."
+    assert len(inner.requests) == 2
