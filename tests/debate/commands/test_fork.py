@@ -54,6 +54,12 @@ class TestThePast:
         assert (opened.forked_from, opened.forked_at_round) == ("parent", 1)
         assert opened.forked_hash == parent.log[last - 1].hash
 
+    def test_a_name_that_means_something_else_is_not_taken_over(self) -> None:
+        setup = build_setup(["scripted"], debaters=SIDES)
+        renamed = (setup.debaters[0].model_copy(update={"name": "None"}), *setup.debaters[1:])
+        parent = simulate(setup.model_copy(update={"debaters": renamed})).play()
+        assert "A debater cannot be called 'None': the word means" in refusal(parent, 1)
+
     def test_before_the_first_round_only_the_set_up_is_shared(self) -> None:
         parent = simulate().add_events(NoteAdded(text="Mind the cost.")).play()
         child = parent.fork(0)

@@ -208,6 +208,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no stance": (named("Ada", "Bob", stance=" "), "Ada has no stance: pass {name, stance}"),
     "a judge's name": (named("Ada", "Judge 1"), "called 'Judge 1': another seat has this name."),
     "a judge's name behind a blank": (named("Ada", " judge 1"), "' judge 1': another seat has this name."),
+    "no side": (named("Ada", "None"), "called 'None': the word means that no side is right. Name it after"),
+    "no winner": (named("Ada", "TIE"), "called 'TIE': the word means that nobody won."),
+    "everybody": (named("Ada", "Option all"), "called 'Option all': the word means everybody."),
+    "who calls": (named("Ada", "Caller"), "called 'Caller': the word means whoever calls this server."),
+    "a model": (named("Ada", "client"), "called 'client': the word means the own model of the client"),
+    "a person": (named("Ada", "'human'"), "the word means the person at the client."),
     "twice the same name": (named("Ada", "Bob", " aDA"), "Names must be unique, and Ada,  aDA are the same."),
     "too many turns": (
         {"format": "handoff", "options": {"limits": {"max_turns": 101}}},

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.requirement("D8", "N26")
     [
         lambda opened: opened.update(debaters=opened["debaters"][:1]),
         lambda opened: opened["debaters"][0].update(name="judge 1"),
+        lambda opened: opened["debaters"][0].update(name="Tie"),
         lambda opened: opened["debaters"][0].update(name="Ada\nEve"),
         lambda opened: opened["debaters"][0].update(name="A" * 41),
         lambda opened: opened["debaters"][0].update(model="a\nb"),

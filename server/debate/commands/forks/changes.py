@@ -3,7 +3,7 @@
 from typing import Any
 
 from server.debate.commands.requests import ChangesInput, JudgesInput
-from server.debate.commands.setup.debaters import find_same_stance
+from server.debate.commands.setup.debaters import check_name_is_free, find_same_stance
 from server.debate.commands.setup.documents import build_documents
 from server.debate.commands.setup.formats import FORMATS
 from server.debate.commands.setup.open import build_breakpoints, check_breakpoints
@@ -64,6 +64,8 @@ def list_inherited_documents(setup: Opened, at_round: int) -> list[Document]:
 
 def build_changed_debaters(setup: Opened, changes: ChangesInput) -> tuple[Debater, ...]:
     updates: dict[str, dict[str, str]] = {debater.name: {} for debater in setup.debaters}
+    for name in updates:
+        check_name_is_free(name)
     for field, requested in (("model", changes.models), ("stance", changes.stances)):
         for name, value in ((key.strip(), value) for key, value in requested.items()):
             known = ", ".join(updates)

@@ -9,11 +9,32 @@ from server.debate.commands.setup.formats import Format
 from server.debate.facts.errors import require
 from server.debate.facts.quoting import disarm_markup
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.seats import EMBEDDED, WRITTEN, Debater, Framer, Framing, JudgePanel, seat_kind
+from server.debate.facts.setup.seats import (
+    CALLER,
+    CLIENT,
+    EMBEDDED,
+    HUMAN,
+    WRITTEN,
+    Debater,
+    Framer,
+    Framing,
+    JudgePanel,
+    seat_kind,
+)
 from server.debate.facts.text import clean, collapse_whitespace
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.framing import SIDES
 from server.debate.state.seats import SEAT_KINDS
+
+RESERVED_NAMES = {
+    "none": "that no side is right",
+    "tie": "that nobody won",
+    "all": "everybody",
+    CALLER: "whoever calls this server",
+    CLIENT: "the own model of the client that calls",
+    HUMAN: "the person at the client",
+}
+"""Words of ballots, notes and models, with what they mean there: as a name each would be read as the other."""
 
 NO_FRAMER = "no model here names them: the embedded model is too small, and a caller names debaters itself"
 
@@ -85,8 +106,7 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
             and disarm_markup(clean(debater.name)) == debater.name.strip(),
             f"{refusal}: use one line with letters or digits, no link and no mark-up.",
         )
-        is_free = seat_kind(name) == "debaters" and name not in SEAT_KINDS
-        require(is_free, f"{refusal}: another seat has this name.")
+        check_name_is_free(debater.name)
         role = "" if row.requires_stances else clean(debater.role) or clean(debater.system_prompt)
         position = clean(debater.stance) or role
         require(
@@ -96,3 +116,12 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
     names = Counter(normalize_name(debater.name) for debater in debaters)
     repeated = ", ".join(debater.name for debater in debaters if names[normalize_name(debater.name)] > 1)
     require(not repeated, f"Names must be unique, and {repeated} are the same. Rename all but one.")
+
+
+def check_name_is_free(name: str) -> None:
+    """Raises InvalidRequestError for a name that means something else where debaters are named."""
+    plain, refusal = normalize_name(name), f"A debater cannot be called {name!r}"
+    is_of_seat = seat_kind(plain) != "debaters" or plain in SEAT_KINDS
+    require(not is_of_seat, f"{refusal}: another seat has this name.")
+    meaning = RESERVED_NAMES.get(plain)
+    require(not meaning, f"{refusal}: the word means {meaning}. Name it after what it stands for.")
