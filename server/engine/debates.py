@@ -20,8 +20,10 @@ from server.debate.commands.requests import ChangesInput, DebateRequest
 from server.debate.commands.submit import build_submission
 from server.debate.facts.errors import require
 from server.debate.facts.events import Event, Recorded
+from server.debate.facts.interventions import PositionsDeclined
 from server.debate.facts.setup.opened import Opened
 from server.debate.interventions.action import Intervention, InterventionRequest
+from server.debate.interventions.decline_positions import DeclinePositions
 from server.debate.interventions.registry import BY_NAME, build_intervention
 from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.machine.decide import next_round
@@ -84,7 +86,9 @@ class DebateManager:
         self.holder = self.leases.holder  # names this process in leases and claims
         self.store = DebateStore(journal, clock, signer)
         self.held: dict[str, anyio.Event] = {}  # debates that wait for somebody to confirm their positions
-        self.asked = set[tuple[str, str]]()  # (debate id, key of a call) of turns that a person was asked for
+        self.asked = dict[
+            tuple[str, str], float
+        ]()  # when a person was asked: (debate id, key of a call or form)
         self._text_listeners, self._before_steps = list[OnDebateText](), list[BeforeStep]()
         self._tasks = tasks = BackgroundTasks()
         self.start_task, self.keep_running = tasks.start, tasks.keep_running  # until the manager closes
@@ -143,7 +147,7 @@ class DebateManager:
         """The debate of an earlier request: run to its end, or as far as naming its positions."""
         snapshot = await self._load_current(debate_id)
         if debate_id not in self.held:
-            if run:
+            if run and not snapshot.debate.find_interventions(PositionsDeclined):
                 self.run_to_end(snapshot)
             elif snapshot.debate.setup.needs_framing and snapshot.status == "running":
                 self._driver.ensure_running(snapshot, 0)
@@ -168,6 +172,14 @@ class DebateManager:
         snapshot, request = await self.load(debate_id), InterventionRequest(stances=stances)
         snapshot, _ = await self._record_with_retry(
             snapshot, lambda current: RevisePositions().take(current.debate, request), actor
+        )
+        return snapshot
+
+    async def decline_positions(self, debate_id: str, *, actor: str) -> DebateSnapshot:
+        """Leave a debate that was to be run, and has not begun, to whoever steps it."""
+        snapshot, request = await self.load(debate_id), InterventionRequest()
+        snapshot, _ = await self._record_with_retry(
+            snapshot, lambda current: DeclinePositions().take(current.debate, request), actor
         )
         return snapshot
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 from server.debate.commands import input_types, requests
 from server.debate.commands.setup import formats
 from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.interventions import PositionsDeclined
 from server.debate.facts.quoting import quote_inline
 from server.debate.facts.setup.seats import CLIENT
 from server.debate.interventions.action import InterventionRequest
@@ -120,7 +121,7 @@ class StartDebate(ToolArguments, requests.DebateRequest):
             return first.question
         if isinstance(found, InputRequiredResult):
             return found
-        if not self.run:
+        if not self.run or found.debate.find_interventions(PositionsDeclined):
             return await build_step(call, found, joined=joined)
         return await follow(call, found, deadline, joined=joined, is_polled=self.wait_seconds > 0)
 

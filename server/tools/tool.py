@@ -124,6 +124,7 @@ class ToolCall:
         self.actor = name_actor(context)
         self.may_debate = read_caller().may(DEBATE)
         self.is_polled = polls_tasks(context)
+        self.is_ignored = False  # whether a person has left a form of this call unanswered
         self._report_progress = context.session.report_progress
         self._reported: Progress | None = None
         self._progress, self._total = -PROGRESS_STEP, 0.0

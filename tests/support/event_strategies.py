@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from server.debate.facts import interventions
 from server.debate.facts.answers import (
     DefaultPlanUsed,
-    DefaultPositionsUsed,
     HandedOff,
     HandoffFailed,
     Lookup,
@@ -202,7 +201,6 @@ def course_events(opened: Opened, build: Build) -> list[st.SearchStrategy[Event]
     return [
         phase_events(opened),
         build(PhaseEntered, phase=st.sampled_from(names)),
-        build(DefaultPositionsUsed),
         build(DefaultPlanUsed),
         build(BlockEnded, block=st.sampled_from(names), passes=st.integers(0, 3), cause=causes),
         build(PredicateLost),
@@ -233,6 +231,7 @@ def intervention_events(opened: Opened, build: Build) -> list[st.SearchStrategy[
     revised = st.builds(interventions.StanceRevised, debater=anyone, stance=TEXT)
     weights = st.builds(lambda seat: (Weight(seat=seat, weight="3/2"),), anyone)
     return [
+        build(interventions.PositionsDeclined),
         build(interventions.PositionsRevised, stances=st.tuples(revised), labels=LABELS),
         build(interventions.NoteAdded),
         build(interventions.Challenged),

@@ -22,7 +22,6 @@ from tests.support.golden_plays.formats import (
 from tests.support.golden_plays.interventions import play_breakpoints, play_fork, play_interventions
 from tests.support.golden_plays.mirrors import play_mirrored, play_without_mirror
 from tests.support.golden_plays.opinions import (
-    play_default_positions,
     play_opinion,
     play_positions,
     play_verdict,
@@ -63,7 +62,6 @@ JOURNALS: dict[str, dict[str, Callable[[], list[Event]]]] = {
         "without_mirror": play_without_mirror,
         "recalled": play_recalled,
         "positions": play_positions,
-        "without positions": play_default_positions,
     },
     "_interventions": {"steered": play_interventions, "held": play_breakpoints, "forked": play_fork},
 }

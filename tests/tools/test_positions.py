@@ -3,11 +3,13 @@
 import json
 from typing import Any
 
+import anyio
 import pytest
 from mcp.types import ElicitRequestFormParams, ElicitResult, ErrorData, InputRequiredResult
 
 from server.models import ModelError
 from server.models.fakes.scripted import ScriptedModel
+from server.tools.asking.positions import REFLEX_SECONDS
 from tests.support.client_calls import call, result_text
 from tests.support.mcp_debates import (
     build_scripted_model,
@@ -16,6 +18,7 @@ from tests.support.mcp_debates import (
     read_transcript,
     read_view,
 )
+from tests.support.polling import wait_before_next_poll
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N24", "M4")]
 
@@ -96,7 +99,7 @@ async def test_a_person_is_asked_once_and_may_put_them_otherwise(open_client: An
         Person(position_1="x" * 501),
         Person(position_9="Use Redis"),
     ],
-    ids=["accepted", "declined", "cancelled", "the same twice", "too long", "another field"],
+    ids=["accepted", "declined at once", "cancelled", "the same twice", "too long", "another field"],
 )
 async def test_any_other_answer_leaves_what_was_proposed(open_client: Any, person: Person) -> None:
     async with open_client({"mine": build_framer()}, elicitation_callback=person) as client:
@@ -111,20 +114,52 @@ async def test_any_other_answer_leaves_what_was_proposed(open_client: Any, perso
 async def test_nobody_is_asked_where_there_is_nothing_to_confirm(open_client: Any) -> None:
     person = Person(position_1="Use SQLite")
     who = [{"name": "Ada", "stance": "Use Kafka"}, {"name": "Bob", "stance": "Use Redis"}]
-    down = build_framer(framing=ModelError("unavailable", "mine is down"))
-    async with open_client({"mine": build_framer(), "down": down}, elicitation_callback=person) as client:
+    async with open_client({"mine": build_framer()}, elicitation_callback=person) as client:
         named = await call(client, "start_debate", **ASKED, debaters=who)
         off = await call(client, "start_debate", **{**ASKED, "options": {"framing": False}})
-        failed = await call(client, "start_debate", **{**ASKED, "models": ["down"]})
         at_once = await call(client, "start_debate", **ASKED, run=True, wait_seconds=0)
         await call(client, "get_verdict", debate_id=at_once["debate_id"])
 
     assert person.forms == []
-    assert [stances(result) for result in (named, off, failed)] == [
-        ["Use Kafka", "Use Redis"],
-        ["for", "against"],
-        ["for", "against"],
-    ]
+    assert [stances(result) for result in (named, off)] == [["Use Kafka", "Use Redis"], ["for", "against"]]
+
+
+@pytest.mark.parametrize("said", ["Postgres, I think.", ModelError("unavailable", "mine is down")])
+async def test_a_question_that_nobody_could_frame_says_how_to_name_positions(
+    open_modern: Any, said: Any
+) -> None:
+    model = build_framer(framing=said)
+    async with open_modern({"mine": model}, elicitation_callback=(person := Person())) as client:
+        ran = await call(client, "start_debate", **ASKED, run=True)
+
+    assert (ran["status"], ran["positions"], person.forms) == ("paused", [], [])
+    assert "Name them: start another debate with debaters=[{name, stance}, …]" in ran["reason"]
+    assert len(find_prompts(model, "framing")) == (2 if isinstance(said, str) else 1)
+
+
+@pytest.mark.requirement("N10")
+async def test_a_person_who_declines_them_pays_for_no_debate(open_client: Any) -> None:
+    class Reader(Person):
+        async def __call__(self, context: Any, params: Any) -> ElicitResult | ErrorData:
+            shown = anyio.current_time()
+            while anyio.current_time() < shown + 1.2 * REFLEX_SECONDS:
+                await wait_before_next_poll()
+            return await super().__call__(context, params)
+
+    model = build_framer()
+    async with open_client({"mine": model}, elicitation_callback=Reader("decline")) as client:
+        declined = await call(client, "start_debate", **ASKED, run=True)
+        repeated = await call(client, "start_debate", **ASKED, run=True)
+        later = await call(client, "get_verdict", debate_id=declined["debate_id"])
+        assert len(model.requests) == 1  # for the positions
+        await call(client, "step_round", debate_id=declined["debate_id"], wait_seconds=5)
+
+    for result in (declined, repeated, later):
+        assert (result["status"], result["working"]) == ("ready", False)
+        assert result["reason"].startswith("the person at the client declined these positions")
+    assert repeated["joined"]
+    assert "step_round(" in declined["next"]
+    assert len(find_prompts(model, "argument")) == 3
 
 
 async def test_an_answer_after_the_first_round_began_changes_nothing(open_modern: Any) -> None:

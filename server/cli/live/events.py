@@ -9,7 +9,6 @@ from server.debate.commands.setup.effort import describe_effort
 from server.debate.facts import interventions
 from server.debate.facts.answers import (
     DefaultPlanUsed,
-    DefaultPositionsUsed,
     Digested,
     Extracted,
     HandedOff,
@@ -82,8 +81,6 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None: 
             print_setup(out, snapshot, event)
         case PositionsFramed():
             print_positions(out, snapshot.debate.setup)
-        case DefaultPositionsUsed():
-            print_note(out, f"The positions are those of the format: {event.reason}.", "! ", "yellow")
         case PhaseEntered():
             print_note(out, f"== Round {event.round}: {event.phase} ==", "", "bold")
         case Spoke():

@@ -208,13 +208,6 @@ class HandedOff(Fact):
     because: Literal["chosen", "drawn"]
 
 
-class DefaultPositionsUsed(Fact):
-    """The positions are those of the format, because the framer gave no usable answer."""
-
-    kind: Literal["default_positions_used"] = "default_positions_used"
-    reason: str
-
-
 class PredicateLost(Fact):
     """The process with the caller's predicate (`terminate_when`) is gone: from this round on it is not asked."""
 

@@ -14,7 +14,6 @@ from server.debate.facts.answers import (
     Answer,
     Contest,
     DefaultPlanUsed,
-    DefaultPositionsUsed,
     Digested,
     DirectMessage,
     Extracted,
@@ -255,7 +254,7 @@ SlotEvent = AnswerEvent | Researched | Failed | HandoffFailed  # what fills a sl
 
 CodeEvent = PredicateLost | PromptsComputed | PromptFunctionsLost
 BallotEvent = TalkSkipped | Converged | Alerted
-RoundEvent = DefaultPositionsUsed | PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
+RoundEvent = PhaseEntered | BlockEnded | DefaultPlanUsed | HandedOff | BallotEvent
 EndEvent = Concluded | Paused | Resumed | Ended
 CourseEvent = CodeEvent | RoundEvent | PassageRead | Agreed | EscalationEvent | EarlierWithdrawn | EndEvent
 Event = Annotated[Opened | CourseEvent | SlotEvent | InterventionEvent, Field(discriminator="kind")]

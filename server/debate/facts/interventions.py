@@ -44,6 +44,12 @@ class PositionsRevised(InterventionFact):
     labels: tuple[str, ...]  # of all debaters
 
 
+class PositionsDeclined(InterventionFact):
+    """Who was asked to confirm positions wants none of them debated: the debate goes on only where it is stepped."""
+
+    kind: Literal["positions_declined"] = "positions_declined"
+
+
 class NoteAdded(TextIntervention):
     """A note for the debaters. `to`: one of them, "" for all."""
 
@@ -144,6 +150,7 @@ class Untagged(InterventionFact):
 
 InterventionEvent = (
     PositionsRevised
+    | PositionsDeclined
     | NoteAdded
     | Challenged
     | InstructionGiven

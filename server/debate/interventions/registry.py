@@ -8,6 +8,7 @@ from server.debate.facts.events import Paused, Resumed
 from server.debate.facts.interventions import InterventionFact
 from server.debate.interventions.action import Action, Intervention, InterventionRequest
 from server.debate.interventions.conclude import Conclude
+from server.debate.interventions.decline_positions import DeclinePositions
 from server.debate.interventions.extend import Extend
 from server.debate.interventions.notes import Challenge, Inject, Instruct
 from server.debate.interventions.outcome import Outcome
@@ -36,6 +37,7 @@ REGISTRY: tuple[Action[Any], ...] = (
     Tag(),
     Untag(),
     RevisePositions(),
+    DeclinePositions(),
 )
 BY_NAME = {action.name: action for action in REGISTRY}
 BY_FACT = {fact: action for action in REGISTRY for fact in action.facts}

@@ -60,7 +60,6 @@ from server.debate.rules.budget import (
 )
 from server.debate.rules.calls import Call, due_slots, pending_calls
 from server.debate.rules.escalation import Mirror, find_escalation
-from server.debate.rules.framing import build_default_positions
 from server.debate.rules.pauses import (
     NextStep,
     build_fallback_round_plan,
@@ -152,7 +151,7 @@ def find_step(  # noqa: PLR0911  (a table of cases)
         return plan_calls(debate, model_calls, elapsed)
     if calls:
         return Wait(format_wait_reason(calls))
-    following = at_once or build_default_positions(debate) or build_fallback_round_plan(debate)
+    following = at_once or build_fallback_round_plan(debate)
     predicate = code.terminate_when
     following = following or build_predicate_lost(debate, predicate)
     escalation = None if following else find_escalation(debate, elapsed)

@@ -16,7 +16,6 @@ from typing import assert_never
 from server.debate.ballots import challenges
 from server.debate.facts.answers import (
     DefaultPlanUsed,
-    DefaultPositionsUsed,
     HandedOff,
     PassageRead,
     PredicateLost,
@@ -84,9 +83,6 @@ def apply_by_kind(debate: Debate, event: Event) -> Debate:  # noqa: C901, PLR091
             return apply_phase_entered(debate, event)
         case SlotFact():
             return apply_slot_event(debate, event)
-        case DefaultPositionsUsed():
-            check_fits(framing.find_default_problem(debate))
-            return replace(debate, setup=framing.keep_positions(debate.setup, event))
         case DefaultPlanUsed():
             check_fits(find_plan_problem(debate, event))
             check(is_exhausted(debate, (MODERATOR, 0)), "the moderator may still answer")

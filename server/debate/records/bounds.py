@@ -11,7 +11,6 @@ from server.debate.commands.setup.open import MAX_QUESTION_LENGTH
 from server.debate.facts import answers, escalation, interventions
 from server.debate.facts.answers import (
     DefaultPlanUsed,
-    DefaultPositionsUsed,
     Digested,
     HandoffFailed,
     Lookup,
@@ -82,7 +81,6 @@ TEXT_LENGTHS: dict[type[Fact], dict[str, int]] = {
     SeatPrompt: {"text": MAX_PROMPT_LENGTH},
     Phase: {"instruction": MAX_PROMPT_LENGTH},
     Framing: {"assumption": MAX_ASSUMPTION_LENGTH, "problem": MAX_REASON_LENGTH},
-    DefaultPositionsUsed: {"reason": MAX_REASON_LENGTH},
     interventions.StanceRevised: {"stance": MAX_STANCE_LENGTH},
     interventions.InterventionFact: {
         "reason": MAX_REASON_LENGTH,

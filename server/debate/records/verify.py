@@ -46,7 +46,7 @@ SLOWEST_WRITE = 60
 
 NEVER_INHERITED = frozenset(
     {"concluded", "ended", "talk_concluded", "predicate_lost", "prompt_functions_lost"}
-    | {"positions_framed", "positions_revised"}
+    | {"positions_framed", "positions_revised", "positions_declined"}
 )
 """What no fork takes over from its parent."""
 

@@ -1,20 +1,19 @@
 """What a debate is about: the positions of a debate for which nobody named debaters.
 
 The seat `framer` is called before the first round. Its answer has the debaters and their labels, which take the
-place of those of the format. Where it gives no usable answer, those of the format stay.
+place of those of the format. Where it gives no usable answer, the debate pauses: for and against are no positions on
+"which of three".
 """
 
 from collections.abc import Sequence
 
-from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.earlier import EarlierWithdrawn
-from server.debate.facts.events import Event, PositionsFramed
+from server.debate.facts.events import PositionsFramed
 from server.debate.facts.interventions import PositionsRevised
 from server.debate.facts.setup.opened import Opened
-from server.debate.facts.setup.seats import FRAMER, Debater, Framing
+from server.debate.facts.setup.seats import Debater, Framing
 from server.debate.rules.advance import build_phase_entered
 from server.debate.rules.budget import find_round_shortfall
-from server.debate.rules.schedule import FRAMING_SLOT, is_exhausted, slot_failures
 from server.debate.state.debate import Debate, replace
 
 SIDES = 2
@@ -63,10 +62,6 @@ def find_framing_problem(setup: Opened, event: PositionsFramed) -> str:
     return ""
 
 
-def keep_positions(setup: Opened, event: DefaultPositionsUsed) -> Opened:
-    return setup.model_copy(update={"framing": Framing(problem=event.reason)})
-
-
 def apply_positions(setup: Opened, event: PositionsFramed) -> Opened:
     framing = Framing(question_kind=event.question_kind, assumption=event.assumption)
     changes = {"debaters": event.debaters, "labels": event.labels, "framing": framing}
@@ -103,19 +98,3 @@ def withdraw_earlier(setup: Opened, event: EarlierWithdrawn) -> Opened:
     """The set-up of a debate that recalled one which is gone; unchanged where it did not."""
     memory = setup.memory and setup.memory.withdraw(event.debate_id, event.cause)
     return setup.model_copy(update={"memory": memory})
-
-
-def find_default_problem(debate: Debate) -> str:
-    """Why the positions cannot be those of the format; "" where they can."""
-    if not debate.setup.needs_framing:
-        return "nobody frames the question now"
-    return "" if is_exhausted(debate, FRAMING_SLOT.key) else "the framer may still answer"
-
-
-def build_default_positions(debate: Debate) -> tuple[Event, ...]:
-    """The positions of the format, where the framer gave no usable answer."""
-    if not debate.setup.needs_framing:
-        return ()
-    failures = slot_failures(debate, (FRAMER, 0))
-    detail = failures[-1].detail.rstrip(". ")
-    return (DefaultPositionsUsed(reason=f"the question could not be framed ({detail})"),)

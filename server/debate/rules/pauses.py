@@ -29,6 +29,7 @@ from server.debate.rules.advance import count_last_vote
 from server.debate.rules.budget import ElapsedTime, find_share_excess
 from server.debate.rules.schedule import (
     CLOSING_SLOT,
+    FRAMING_SLOT,
     REPAIRABLE_CAUSES,
     Slot,
     build_slot_groups,
@@ -59,7 +60,7 @@ def find_quorum_shortfall(debate: Debate) -> str:
     if not debate.round_failures:
         return ""
     if phase is None:
-        return find_unread_reason(debate)
+        return find_unread_reason(debate) or find_unframed_reason(debate)
     counted, needed = compute_quorum(debate, phase)
     seats: dict[str, list[Slot]] = {}
     for slot in counted:
@@ -86,6 +87,18 @@ def find_unread_reason(debate: Debate) -> str:
         return ""
     listed = join_causes((failure.seat, failure.detail) for failure in debate.round_failures)
     return f"no section of the documents was read. {listed} Give the reader another model with replace_model and resume"
+
+
+def find_unframed_reason(debate: Debate) -> str:
+    """Why the talk does not begin: nobody says what it is about."""
+    if not (debate.setup.needs_framing and is_exhausted(debate, FRAMING_SLOT.key)):
+        return ""
+    detail = slot_failures(debate, FRAMING_SLOT.key)[-1].detail.rstrip(". ")
+    return (
+        f"the positions of this question could not be named ({detail}). Name them: start another debate with debaters="
+        '[{name, stance}, …] (--debater "NAME: STANCE"), one for each answer to it. Or resume, and a model is asked '
+        "again. options.framing=false (--no-framing) debates it as for and against"
+    )
 
 
 def join_causes(causes: Iterable[tuple[str, str]]) -> str:

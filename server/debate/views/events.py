@@ -16,7 +16,6 @@ from server.debate.views.visibility import find_blind_answers, is_blind, is_hidd
 EVENT_NAMES: dict[str, str] = {
     "opened": "debate_start",
     "positions_framed": "agent_message",
-    "default_positions_used": "agent_message",
     "phase_entered": "phase_start",
     "block_ended": "block_end",
     "predicate_lost": "condition_lost",

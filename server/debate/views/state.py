@@ -15,7 +15,7 @@ from server.debate.documents.marks import disarm_marks
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import PAUSED_ON_REQUEST
 from server.debate.facts.events import Paused, Recorded
-from server.debate.facts.interventions import TalkConcluded
+from server.debate.facts.interventions import PositionsDeclined, TalkConcluded
 from server.debate.facts.quoting import quote_heading
 from server.debate.facts.setup.opened import Opened
 from server.debate.facts.setup.seats import WRITTEN, Debater
@@ -194,6 +194,12 @@ def moderator_summary(debate: Debate) -> str:
     return summaries[-1].summary if summaries and is_visible(debate, "moderator") else ""
 
 
+DECLINED = (
+    "the person at the client declined these positions, and the debate is not run. Ask what is meant, and start "
+    "another with debaters=[{name, stance}, …]; step_round debates these all the same"
+)
+
+
 def status_reason(debate: Debate) -> str:
     """Why the debate ended, paused or waits, or what it does beyond itself; "" while it just runs."""
     if debate.ended:
@@ -201,7 +207,8 @@ def status_reason(debate: Debate) -> str:
     if paused := name_debate(debate).paused:
         return f"on request: {quote_heading(paused.reason)}" if is_reason_given(paused) else paused.reason
     if status(debate) != "waiting":
-        return describe_added_work(debate)
+        is_declined = debate.find_interventions(PositionsDeclined) and not debate.rounds
+        return DECLINED if is_declined else describe_added_work(debate)
     awaited = pending_calls(debate)
     told = [format_wait_reason(awaited)]
     if hidden := list_blind_seats(debate):

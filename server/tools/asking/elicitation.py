@@ -62,10 +62,15 @@ def read_answer(call: ToolCall, key: str) -> InputResponse | None:
 
 
 def can_ask(call: ToolCall) -> bool:
-    """Whether the client can show a form to a person."""
+    """Whether the client can show a form to a person, who has ignored none of this call."""
     session = call.context.session
     offered = session.client_capabilities.elicitation if session.client_capabilities else None
-    if not call.may_debate or offered is None or (offered.form is None and offered.url is not None):
+    if (
+        call.is_ignored
+        or not call.may_debate
+        or offered is None
+        or (offered.form is None and offered.url is not None)
+    ):
         return False
     return is_asked_by_result(call) or session.can_send_request
 
@@ -92,4 +97,5 @@ async def ask(call: ToolCall, form: ElicitRequestFormParams, seconds: float) -> 
         return await call.context.session.elicit_form(
             form.message, form.requested_schema, related_request_id=call.context.request_id
         )
+    call.is_ignored = patience.cancelled_caught
     return None

@@ -1,11 +1,12 @@
 """Positions that a model proposed, confirmed by the person at the client.
 
-Whatever the answer is, or if there is none, the debate goes on: with the positions in the words of the answer, or
-else with those proposed.
+Without an answer the debate goes on with those proposed; with one, in its words. A person who declines them pays for no
+debate: it is left as it is, `ready`.
 """
 
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any
 
 import anyio
@@ -32,6 +33,14 @@ from server.tools.asking.sampling import TIMES_ASKED
 from server.tools.asking.spending import CallingGuest
 from server.tools.asking.waiting import build_client, wait
 from server.tools.tool import ToolCall
+
+KEY = "positions"
+
+REFLEX_SECONDS = 0.5
+"""Within them nobody has read a form: who declines it so soon is a client without a person (headless), which answers
+every form so, and was asked to run the debate. The protocol has no word by which to tell it apart. So it is a short
+time: a slow client that is taken for a person costs a call of `step_round`; a person taken for a client would pay.
+"""
 
 
 def build_form(debate: Debate) -> ElicitRequestFormParams:
@@ -85,7 +94,8 @@ async def settle(
                 later = TIMES_ASKED * call.manager.client_terms.seconds
                 call.manager.start_task(go_on_later, call, started.id, later)
         left = deadline - anyio.current_time()
-        if not isinstance(found, InputRequiredResult) and asks and found.debate.framed and left > 0:
+        may_ask = asks and can_ask(call) and left > 0  # also after a form about the cost
+        if not isinstance(found, InputRequiredResult) and may_ask and found.debate.framed:
             found = await confirm(call, found, left)
     except BaseException:
         if run:  # whoever called is gone, and the debate goes on
@@ -113,6 +123,7 @@ async def confirm(
 ) -> DebateSnapshot | InputRequiredResult:
     """Ask once whether the positions are meant so, and take over what is changed."""
     seconds, form = min(seconds, MAX_ANSWER_SECONDS), build_form(snapshot.debate)
+    call.manager.asked[snapshot.id, KEY] = anyio.current_time()
     if is_asked_by_result(call):
         call.manager.start_task(go_on_later, call, snapshot.id, seconds)
         return build_question(State(asks="positions", debate_id=snapshot.id), form)
@@ -139,15 +150,24 @@ async def find_begun(
     snapshot = await call.manager.load(state.debate_id)
     if snapshot.debate.setup.question != request.question:  # the state comes from the client
         return None
-    if state.asks == "positions":
-        snapshot = await take_answer(call, snapshot, read_answer(call, "positions"))
+    if state.asks == KEY:
+        snapshot = await take_answer(call, snapshot, read_answer(call, KEY))
         call.manager.release(snapshot.id)
         return snapshot
     return await settle(call, snapshot, deadline, asks=snapshot.id in call.manager.held)
 
 
 async def take_answer(call: ToolCall, snapshot: DebateSnapshot, answer: Any) -> DebateSnapshot:
-    """The debate with the positions of the answer, if it was accepted and they can be debated."""
+    """The debate with the positions of the answer, if it was accepted and they can be debated.
+
+    One that a person declined is not run.
+    """
+    if isinstance(answer, ElicitResult) and answer.action == "decline":
+        asked_at = call.manager.asked.get((snapshot.id, KEY), -inf)
+        if anyio.current_time() - asked_at >= REFLEX_SECONDS:
+            with suppress(InvalidRequestError):  # it is stepped anyway, or has begun
+                return await call.manager.decline_positions(snapshot.id, actor=call.actor)
+        return snapshot
     if not isinstance(answer, ElicitResult) or answer.action != "accept":
         return snapshot
     content, debaters = answer.content or {}, snapshot.debate.setup.debaters

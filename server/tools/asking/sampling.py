@@ -44,6 +44,10 @@ GATHERING_SECONDS = 0.5  # until seats are asked without those that should have 
 TIMES_ASKED = 2  # first together with others, then alone
 
 
+REFUSED = "the person at the client refused to have its model asked."
+ADVICE = "Have them approve its requests, or give the seat another model with replace_model."
+
+
 def offers_sampling(call: ToolCall) -> bool:
     """Whether the client lends its model."""
     session = call.context.session
@@ -91,8 +95,10 @@ def describe_refusal(error: MCPError) -> ModelError:
     causes: dict[int, FailureCause] = {USER_REJECTED: "refused", METHOD_NOT_FOUND: "bad_request"}
     cause = causes.get(error.error.code, "unavailable")
     said = collapse_whitespace(clean(error.error.message))[:200]
-    what = "refused" if cause == "refused" else "gave no answer"
-    return ModelError(cause, f"{CLIENT} {what}: {said}" if said else f"{CLIENT} {what}.")
+    if cause == "refused":
+        quoted = f' It said: "{said}"' if said else ""
+        return ModelError(cause, f"{CLIENT}: {REFUSED} {ADVICE}{quoted}")
+    return ModelError(cause, f"{CLIENT} gave no answer: {said}" if said else f"{CLIENT} gave no answer.")
 
 
 @dataclass(eq=False)
@@ -216,7 +222,7 @@ class SamplingQueue:
             if turn.is_out and batch in (0, turn.batch):
                 turn.until = None
                 if turn.times >= TIMES_ASKED:
-                    detail = f"{CLIENT} came back without an answer: it, or its person, may have refused."
+                    detail = f"{CLIENT} came back without an answer: its person may have refused. {ADVICE}"
                     turn.answer = ModelError("refused", detail)
         self.notify()
 

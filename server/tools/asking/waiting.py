@@ -68,7 +68,7 @@ async def wait(
         turn = find_turn(call, found) if left > 0 and base.legs <= MAX_LEGS and can_ask(call) else None
         if turn is None:
             return found
-        call.manager.asked.add((found.id, turn.key))
+        call.manager.asked[found.id, turn.key] = anyio.current_time()
         form = build_form(found, turn)
         if is_asked_by_result(call):
             return build_question(base.model_copy(update={"asks": "turn", "seat": turn.seat}), form)

@@ -6,9 +6,8 @@ import pytest
 
 from server.debate.commands.setup.estimate import estimate
 from server.debate.commands.setup.open import open_debate
-from server.debate.facts.answers import DefaultPositionsUsed
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
-from server.debate.facts.events import PositionsFramed
+from server.debate.facts.events import PositionsFramed, Resumed
 from server.debate.facts.setup.limits import Price
 from server.debate.machine.transitions import apply, replay
 from server.debate.replies.extract import Reply
@@ -18,7 +17,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import build_state, framing_line
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import find_setup_warnings, find_verdict_warnings
+from server.debate.views.warnings import find_setup_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -183,27 +182,30 @@ class TestBadAnswers:
         assert problem in at.prompts("framer")[1]
         assert stances(at) == DATABASES
 
-    def test_two_leave_the_positions_of_the_format_and_a_caution(self) -> None:
-        at = frame("Postgres, I think.").play()
+    def test_two_pause_the_debate_with_how_to_name_positions(self) -> None:
+        at = frame("Postgres, I think.")
 
         assert len(at.prompts("framer")) == 2
-        assert stances(at) == ["for", "against"]
+        assert at.debate.paused is not None
+        assert "could not be named (" in at.debate.paused.reason
+        assert "start another debate with debaters=[{name, stance}, …]" in at.debate.paused.reason
+        assert at.debate.rounds == ()
+
+    def test_a_model_is_asked_again_when_the_debate_is_resumed(self) -> None:
+        answers = ["Postgres.", "Kafka.", answer(*DATABASES)]
+        at = frame(lambda _: answers.pop(0)).add_events(Resumed()).play()
+
+        assert stances(at) == DATABASES
         assert at.status == "concluded"
-        (caution,) = [line for line in find_verdict_warnings(at.debate) if "could not be framed" in line]
-        assert caution.startswith('The positions are "for" and "against": the question could not be framed')
-        assert caution in build_verdict(at.debate).cautions
 
     @pytest.mark.parametrize("cause", ["timeout", "late", "unauthorized", "refused"])
-    def test_a_model_that_fails_leaves_a_debate_that_goes_on(self, cause: Any) -> None:
-        at = frame(ProviderFailure(cause)).play()
-
-        assert kinds(at)[1:4] == ["failed", "default_positions_used", "phase_entered"]
-        assert at.status == "concluded"
+    def test_a_model_that_fails_pauses_the_debate(self, cause: Any) -> None:
+        assert kinds(frame(ProviderFailure(cause)))[1:] == ["failed", "paused"]
 
     def test_a_model_that_is_too_small_names_no_positions(self) -> None:
         said = Reply('{"kind": "open", "positions": ["a", "b"]}', build_usage(), informative=False)
 
-        assert stances(frame(said)) == ["for", "against"]
+        assert frame(said).status == "paused"
 
 
 class TestRecord:
@@ -272,15 +274,10 @@ class TestRecord:
             with pytest.raises(IllegalEvent, match="not the seats of this debate"):
                 apply(replay([opened]), framed.model_copy(update=changes))
 
-    def test_positions_are_named_once_and_defaults_need_a_failure(self) -> None:
+    def test_positions_are_named_once(self) -> None:
         at = frame(answer(*DATABASES))
-        default = DefaultPositionsUsed(reason="x")
         with pytest.raises(IllegalEvent, match="is open for it"):
             apply(replay(at.events[:2]), at.events[1].model_copy(update={"seen": 2}))
-        with pytest.raises(IllegalEvent, match="nobody frames"):
-            apply(at.debate, default)
-        with pytest.raises(IllegalEvent, match="may still answer"):
-            apply(replay(at.events[:1]), default)
 
 
 class TestForks:
@@ -295,10 +292,10 @@ class TestForks:
         assert "> Five people." in forked.prompts("judge 1")[0]
         assert framing_line(forked.debate.setup) == framing_line(at.debate.setup)
 
-    def test_a_fork_of_a_debate_that_could_not_be_framed_says_so_too(self) -> None:
-        forked = frame("Postgres.").play_through_round(1).fork(1).play()
+    def test_a_fork_of_a_debate_that_could_not_be_framed_asks_anew(self) -> None:
+        forked = frame("Postgres.").fork(0)
 
-        assert "could not be framed" in " ".join(find_verdict_warnings(forked.debate))
+        assert forked.debate.setup.needs_framing
         assert forked.debate.failures == ()
 
     def test_a_fork_cannot_make_two_stand_for_the_same(self) -> None:

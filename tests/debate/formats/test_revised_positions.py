@@ -6,8 +6,9 @@ import pytest
 
 from server.debate.facts.errors import IllegalEvent, InvalidRequestError
 from server.debate.facts.events import Event
-from server.debate.facts.interventions import PositionsRevised
-from server.debate.interventions.action import InterventionRequest
+from server.debate.facts.interventions import PositionsDeclined, PositionsRevised
+from server.debate.interventions.action import Intervention, InterventionRequest
+from server.debate.interventions.decline_positions import DeclinePositions
 from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.machine.transitions import apply
 from tests.support.simulation import (
@@ -84,6 +85,31 @@ class TestOtherWords:
         for changes in ({"stances": (stranger,)}, {"stances": (empty,)}, {"labels": ("x", "x", "x")}):
             with pytest.raises(IllegalEvent):
                 apply(at.debate, event.model_copy(update=changes))
+
+
+class TestDeclined:
+    def framed(self, *, run: bool = True) -> DebateSimulation:
+        asked = build_setup(question=WHICH, options={"framing": True}, run=run)
+        at = simulate(asked, task_script({"framing": answer(*DATABASES)}))
+        return at.play(lambda debate: debate.framed is not None)
+
+    def decline(self, at: DebateSimulation) -> Intervention:
+        return DeclinePositions().take(at.debate, InterventionRequest())
+
+    def test_the_debate_is_left_to_whoever_steps_it(self) -> None:
+        at = self.framed()
+        at.add_events(*self.decline(at).events)
+
+        assert not at.debate.is_unattended
+        assert at.fork(0, run=True).debate.setup.run
+        assert at.play().status == "concluded"  # by somebody who steps it
+
+    def test_it_is_possible_before_the_first_round_of_a_debate_that_runs(self) -> None:
+        for at in (self.framed(run=False), self.framed().play_to_round(1)):
+            with pytest.raises(InvalidRequestError, match="its first round has begun"):
+                self.decline(at)
+            with pytest.raises(IllegalEvent, match="nobody runs it"):
+                apply(at.debate, PositionsDeclined())
 
 
 class TestSameStance:

@@ -34,7 +34,7 @@ RECORDS = play_records()
 FEW = 10  # mutations of each record, drawn: too few to say which outcome is more frequent
 
 COMPUTED = frozenset(
-    {"phase_entered", "block_ended", "default_positions_used", "default_plan_used", "handed_off"}
+    {"phase_entered", "block_ended", "default_plan_used", "handed_off"}
     | {"handoff_failed", "agreed", "concluded", "ended", "predicate_lost"}
 )
 """What nobody contributes: no field of these can be changed alone."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.debate.facts.answers import DefaultPositionsUsed, Lookup, Researched
+from server.debate.facts.answers import Lookup, Researched
 from server.debate.facts.errors import IllegalEvent
 from server.debate.facts.events import (
     Audited,
@@ -29,6 +29,7 @@ from server.debate.facts.events import (
 from server.debate.facts.interventions import (
     Challenged,
     NoteAdded,
+    PositionsDeclined,
     PositionsRevised,
     Tagged,
     ThresholdChanged,
@@ -129,10 +130,12 @@ def place_of(event: Answered) -> tuple[str, int]:
 
 def check_step(before: Debate, event: Event, after: Debate) -> None:
     assert before.ended is None or isinstance(event, Tagged | Untagged)
-    if isinstance(event, PositionsFramed | DefaultPositionsUsed | PositionsRevised):
+    if isinstance(event, PositionsFramed | PositionsRevised):
         assert not after.rounds
         fields = {"debaters", "labels", "framing"}
         assert before.setup.model_dump(exclude=fields) == after.setup.model_dump(exclude=fields)
+    elif isinstance(event, PositionsDeclined):
+        assert after.setup == before.setup.model_copy(update={"run": False})
     else:
         assert before.setup == after.setup
     for name in ("rounds", "transcript_events", "handoffs", "research", "ballots", "judgments", "failures"):

@@ -139,7 +139,9 @@ def debated(folder: Path, *arguments: str) -> Any:
 
 
 def test_a_debate_under_chaos_says_so_first(tmp_path: Path) -> None:
-    result = debated(tmp_path, "Ship it?", "--model", "scripted", "--chaos", "truncated=1,seed=3")
+    result = debated(
+        tmp_path, "Ship it?", "--model", "scripted", "--chaos", "truncated=1,seed=3", "--no-framing"
+    )
 
     assert result.stdout.startswith("Chaos: truncated=1,seed=3. ")
     assert "(cut at the length limit)" in result.stdout

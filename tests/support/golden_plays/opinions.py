@@ -2,6 +2,7 @@
 
 from server.debate.facts.events import Event
 from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.decline_positions import DeclinePositions
 from server.debate.interventions.revise_positions import RevisePositions
 from server.debate.rules.calls import Call
 from tests.support.golden_plays.setups import TEAM, build_setup, intervene
@@ -60,7 +61,9 @@ def play_positions() -> list[Event]:
         "assumption": "A year.",
     }
     at = simulate(
-        build_setup(["vendor/a", "vendor/b"], question="Which one?", max_rounds=1, options={"framing": True}),
+        build_setup(
+            ["vendor/a", "vendor/b"], question="Which one?", max_rounds=1, run=True, options={"framing": True}
+        ),
         task_script({"framing": said}),
     ).play(lambda debate: debate.framed is not None)
     at.add_events(
@@ -68,10 +71,7 @@ def play_positions() -> list[Event]:
         .take(at.debate, InterventionRequest(stances={"Debater 1": "Buy it in spring"}))
         .events
     )
+    at.add_events(
+        *DeclinePositions().take(at.debate, InterventionRequest()).events
+    )  # and then stepped all the same
     return at.play().events
-
-
-def play_default_positions() -> list[Event]:
-    """A question that could not be framed."""
-    prose = task_script({"framing": "Buy it."})
-    return simulate(build_setup(max_rounds=1, options={"framing": True}), prose).play().events
