@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import DebateError
 from server.debate.facts.text import clean_line, remove_invisible
 from server.redaction import find_secret_parts, learn_secrets, redact_error
 from server.settings import InvalidSettingsError, Settings
@@ -31,12 +31,12 @@ DATABASE_PATIENCE = 5.0  # seconds; with a call's `wait_seconds` below the reque
 
 
 def require_database(settings: Settings) -> None:
-    """Raises InvalidRequestError where there is none: opening one to read from it must not make it."""
+    """Raises DebateError where there is none: opening one to read from it must not make it."""
     if is_address(settings.database):
         return
     with suppress(OSError):  # opening it says what is wrong
         if is_missing(Path(settings.database)):
-            raise InvalidRequestError(
+            raise DebateError(
                 f"There is no database {settings.database}. The first debate makes it; --db or COUNTERPOINT_DB names "
                 "another."
             )

@@ -27,13 +27,14 @@ from server.cli.debates.view import view
 from server.cli.defaults import build_default_map
 from server.cli.installation import cache, databases, doctor, keys, models, tokens
 from server.cli.installation.install import install, uninstall
-from server.debate.facts.errors import DebateError, require
+from server.debate.facts.errors import DebateError, InvalidRequestError, require
 from server.debate.facts.text import clean_line
 from server.debate.views import compare, markdown
 from server.debate.views.catalog import VIEWS
 from server.engine import queries
 from server.engine.database.errors import DebateDeletedError, DebateNotFoundError
 from server.engine.debates import DebateManager
+from server.models import KeyMissingError
 from server.models.local.weights import WeightsError
 from server.redaction import redact_error
 from server.settings import Settings, package_version
@@ -70,7 +71,10 @@ class MisuseError(click.ClickException):
 
 
 class ErrorReportingGroup(click.Group):
-    """Prints errors that a user can act on as one line on stderr; the exit code is 1."""
+    """Prints errors that a user can act on as one line on stderr.
+
+    The exit code is 2 where the command itself has to be written otherwise, and 1 where something else is missing.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -86,7 +90,9 @@ class ErrorReportingGroup(click.Group):
             path = error.ctx.command_path if error.ctx else "counterpoint"
             raise MisuseError(f"{error.format_message()} See: {path} --help") from None
         except (DebateError, WeightsError) as error:
-            raise click.ClickException(redact_error(name_commands(clean_line(str(error))))) from None
+            is_misuse = isinstance(error, InvalidRequestError) and not isinstance(error, KeyMissingError)
+            kind = MisuseError if is_misuse else click.ClickException
+            raise kind(redact_error(name_commands(clean_line(str(error))))) from None
         except KeyboardInterrupt:
             click.echo("\nStopped.", err=True)
             sys.exit(128 + signal.SIGINT)

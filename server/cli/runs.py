@@ -57,7 +57,9 @@ def run_debate(
     else:
         result.print_summary(snapshot, display.out)
     if snapshot.status != "concluded":
-        text = f"The debate is {snapshot.status}: {state.status_reason(debate).removesuffix('.')}."
+        is_told = display.show_turns and display.out.is_terminal and debate.paused
+        reason = "" if is_told else f": {state.status_reason(debate).removesuffix('.')}"
+        text = f"The debate is {snapshot.status}{reason}."
         if snapshot.status in ("paused", "waiting"):
             text += CONTINUE_HINT.format(snapshot.id)
         raise click.ClickException(clean_line(text))

@@ -12,7 +12,7 @@ import anyio
 import click
 
 from server.cli.completion import complete_id
-from server.debate.facts.errors import require
+from server.debate.facts.errors import DebateError, InvalidRequestError
 from server.debate.facts.setup.options import CacheMode
 from server.debate.views import catalog
 from server.engine.database.snapshots import DebateSnapshot
@@ -49,7 +49,7 @@ def run_with_manager(
     """Run an operation with a manager that is open only for it, and raise what it raises.
 
     It sees the debates of the owner in the settings. `of_all`: those of all owners, for the upkeep of a database.
-    `makes_database`: where there is none; otherwise that is an InvalidRequestError.
+    `makes_database`: where there is none; otherwise that is a DebateError.
     """
     # It imports the database and the models, which `--help` does not need.
     from server.compose import open_manager  # noqa: PLC0415
@@ -72,16 +72,24 @@ def run_with_manager(
 def run_with_debate(
     settings: Settings, debate_id: str, operation: Callable[[DebateManager, str], Coroutine[Any, Any, T]]
 ) -> T:
-    """Run an operation on the debate with this id, or the only one that begins so; on the latest for ""."""
+    """Run an operation on the debate with this id, or the only one that begins so; on the latest for "".
+
+    Raises DebateError for what is not possible with what is stored, which is no InvalidRequestError: the command may be
+    written as it should be.
+    """
 
     async def find_and_run(manager: DebateManager) -> T:
         if debate_id:
             return await operation(manager, await find_debate_id(manager, debate_id))
         latest = await manager.store.find(limit=1)
-        require(bool(latest), 'There are no debates. Start one: counterpoint debate "QUESTION"')
+        if not latest:
+            raise DebateError('There are no debates. Start one: counterpoint debate "QUESTION"')
         return await operation(manager, latest[0].stream)
 
-    return run_with_manager(settings, find_and_run)
+    try:
+        return run_with_manager(settings, find_and_run)
+    except InvalidRequestError as error:
+        raise DebateError(str(error)) from None
 
 
 def find_root_cause(error: BaseException) -> BaseException:

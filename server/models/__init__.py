@@ -14,6 +14,7 @@ import anyio
 
 from server.debate.facts.answers import Usage
 from server.debate.facts.causes import FailureCause
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.prompts.prompt import Message, Prompt, PromptSummary
 from server.debate.prompts.tool_schemas import Function, FunctionCall
 from server.debate.replies.extract import Reply
@@ -43,6 +44,10 @@ class Request:
         others = sorted(set(self.prompt.summary.choices) - {self.seat})
         position = sum(name < self.seat for name in others)
         return others[(position + step - 1) % len(others)] if others else ""
+
+
+class KeyMissingError(InvalidRequestError):
+    """A model cannot be asked, for want of a key where the server runs."""
 
 
 class ModelError(Exception):

@@ -12,6 +12,7 @@ from server.debate.facts.setup.seats import AWAITED, CALLER, CLIENT, HUMAN
 from server.debate.votes.families import family as find_family
 from server.models import (
     LITELLM_PREFIX,
+    KeyMissingError,
     Model,
     ModelError,
     OnText,
@@ -251,7 +252,7 @@ class ModelRegistry:
             problem = f"needs a key, and {keys[0]} is not set where the server runs"
             store = f"store it with `counterpoint keys set {provider}`"
             why = f" {stored_keys.problem}" if stored_keys.problem else ""
-            raise InvalidRequestError(
+            raise KeyMissingError(
                 f"The model {name} {problem}. Set it there, {store}, or name other models.{why}"
             )
 

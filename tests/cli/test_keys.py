@@ -274,7 +274,7 @@ def test_a_link_that_was_laid_for_the_lock_is_not_followed(run: Run, file: Path,
 def test_what_is_no_name_of_a_key_is_refused(name: str, run: Run, file: Path) -> None:
     refused = run("keys", "set", name, "--stdin", given=KEY)
 
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "no name of a key" in refused.stderr
     assert not file.exists()
 
@@ -282,7 +282,7 @@ def test_what_is_no_name_of_a_key_is_refused(name: str, run: Run, file: Path) ->
 def test_a_key_on_the_command_line_is_refused_and_not_repeated(run: Run) -> None:
     refused = run("keys", "set", KEY, "--stdin", given=KEY)
 
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "Other users can see" in refused.stderr
     assert KEY not in refused.stderr + refused.stdout
 
@@ -293,7 +293,7 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(run: Run) -> None
 def test_what_is_no_key_is_refused_and_not_repeated(given: str, run: Run) -> None:
     refused = run("keys", "set", "openai", "--stdin", given=given)
 
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "This is no key" in refused.stderr
     assert not given or given not in refused.stderr
 

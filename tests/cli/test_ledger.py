@@ -144,7 +144,7 @@ def test_files_that_are_not_right_are_refused_with_the_line(cli: Cli, tmp_path: 
     file.write_bytes(HEADING.encode() + b"\n1,m,1,\xff,,a,\n")
     for command in ("import", "evaluate"):
         refused = cli("ledger", command, str(file))
-        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert (refused.exit_code, refused.stdout) == (2, "")
         assert refused.stderr == "Error: Line 2: it is not UTF-8.\n"
     file.write_text(f"{HEADING}\n1,m,7,a,,a,\n", encoding="utf-8")
     assert cli("ledger", "import", str(file)).stderr == "Error: Line 2, column reading: '7' is not 1 or 2.\n"

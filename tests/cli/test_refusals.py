@@ -64,7 +64,7 @@ IMPOSSIBLE_DEBATES = [
     ("--moderator closes --tools books", "options.moderator.opens=true"),
     ("--phase opening --judges 2", "has no judges with these phases"),
     ("--model caller/me", 'A seat of your own has the model "caller"'),
-    ("--max-calls 1", "The limits do not allow one round of talk"),
+    ("--max-calls 3", "One round takes 4 calls with its verdict. Raise them."),
     ("--quorum 5", "options.quorum=5 can never be met: there are 2."),
 ]
 OTHER_ERRORS = [
@@ -77,16 +77,22 @@ OTHER_ERRORS = [
 
 @pytest.mark.requirement("N10")
 @pytest.mark.parametrize(
-    ("command", "expected"),
-    [*((f"debate Tabs? {options}", expected) for options, expected in IMPOSSIBLE_DEBATES), *OTHER_ERRORS],
+    ("command", "expected", "code"),
+    [
+        *((f"debate Tabs? {options}", expected, 2) for options, expected in IMPOSSIBLE_DEBATES),
+        ("serve --http nowhere", "use HOST:PORT", 2),
+        *((command, expected, 1) for command, expected in OTHER_ERRORS),
+    ],
 )
 @pytest.mark.usefixtures("new_database")
-def test_an_error_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, expected: str) -> None:
+def test_an_error_is_one_line_and_wrong_arguments_exit_with_2(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: str, expected: str, code: int
+) -> None:
     monkeypatch.setenv("COUNTERPOINT_MODELS", "scripted")
 
     result = cli(*shlex.split(command))
 
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (code, "")
     assert expected in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
@@ -97,8 +103,8 @@ def test_an_error_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch, command
     [
         ("[1, 2]", 2, "output_schema: "),
         ("{", 2, "output_schema: "),
-        ('{"type": "objekt"}', 1, "it is no valid JSON Schema"),
-        ('{"$ref": "https://example.org/s"}', 1, "leads out of it"),
+        ('{"type": "objekt"}', 2, "it is no valid JSON Schema"),
+        ('{"$ref": "https://example.org/s"}', 2, "leads out of it"),
     ],
 )
 def test_a_bad_schema_is_reported(cli: Cli, tmp_path: Path, schema: str, code: int, expected: str) -> None:

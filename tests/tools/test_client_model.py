@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import AudioContent, CallToolResult, ImageContent, TextContent
 
 from tests.support.client_calls import call, expect_tool_error
-from tests.support.client_models import ClientModel, always, build_message, hang, once
+from tests.support.client_models import ClientModel, always, build_message, hang, once, refuse
 from tests.support.mcp_debates import read_events, read_view
 from tests.support.patience import PATIENCE
 from tests.support.polling import wait_before_next_poll
@@ -269,3 +269,29 @@ async def test_the_clients_model_may_name_the_positions(open_client: Any) -> Non
     found = result.structured_content or {}
     assert found["status"] == "concluded", result.content[0].text
     assert [position["stance"] for position in found["positions"]] == ["Use Kafka", "Use SQLite"]
+
+
+async def refuse_all(client: Client, **options: Any) -> dict[str, Any]:
+    """A debate whose client refuses each request for its model, by giving up the call or with an error."""
+    with suppress(MCPError):
+        await start(client, options={"ballots": "none", **options})
+    (row,) = (await call(client, "find_debates"))["debates"]
+    return await insist(client, (await finish(client, row))["debate_id"])
+
+
+async def test_a_person_who_refuses_is_named_with_what_to_do(open_client: Any) -> None:
+    async with open_client(default="client", sampling_callback=ClientModel(refuse)) as client:
+        ran = await refuse_all(client)
+
+    assert ran["status"] == "paused"
+    assert "refused" in ran["reason"]
+    assert (
+        "Have them approve its requests, or give the seat another model with replace_model." in ran["reason"]
+    )
+
+
+async def test_a_debate_whose_person_refuses_goes_on_with_another_model(open_client: Any) -> None:
+    async with open_client(default="client", sampling_callback=ClientModel(refuse)) as client:
+        ran = await refuse_all(client, fallback_models=["scripted"])
+
+    assert ran["status"] == "concluded"

@@ -8,6 +8,7 @@ from mcp.types import ElicitRequestFormParams, ElicitResult
 
 from tests.support.client_calls import call, expect_tool_error
 from tests.support.mcp_debates import build_scripted_model
+from tests.support.servers import connect_client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("N10", "N13")]
 
@@ -87,3 +88,18 @@ async def test_a_fork_is_confirmed_as_well(open_client: Any) -> None:
 
     assert "declined the cost" in told
     assert len(rows) == 1
+
+
+@pytest.mark.full
+async def test_who_ignores_one_form_gets_no_other_in_the_call(database: str) -> None:
+    person = Person("")
+    framing = {"kind": "yes_no", "positions": ["Ship it", "Do not"], "assumption": ""}
+    models = {"dear": build_scripted_model(framing=framing)}
+    asked = {**ASKED, "options": {"framing": True}, "wait_seconds": 45}
+    async with connect_client(
+        database, "legacy", models, settings=LIMITED, elicitation_callback=person
+    ) as client:
+        ran = await call(client, "start_debate", **asked)
+
+    assert ran["status"] == "concluded"
+    assert len(person.forms) == 1

@@ -11,7 +11,7 @@ import click
 
 from server.access.caller import DEBATE, SCOPES
 from server.cli import session
-from server.debate.facts.errors import InvalidRequestError, require
+from server.debate.facts.errors import DebateError, require
 from server.debate.facts.text import clean_line, format_count
 from server.settings import Settings
 from storage.contract.tokens import StoredToken, TokenStore
@@ -140,7 +140,7 @@ def revoke_token(settings: Settings, token_id: str) -> None:
     async def revoke(store: TokenStore) -> StoredToken:
         found = [one for one in await store.read_tokens() if one.digest.startswith(token_id.lower())]
         if len(token_id) < MIN_ID_LENGTH or not found:
-            raise InvalidRequestError(
+            raise DebateError(
                 f"There is no token {clean_line(token_id)[:20]!r}. `counterpoint token list` shows their ids."
             )
         count = format_count(len(found), "token")

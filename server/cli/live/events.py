@@ -22,6 +22,7 @@ from server.debate.facts.answers import (
     Researched,
 )
 from server.debate.facts.beliefs import Agreed, Alerted, Converged, TalkSkipped
+from server.debate.facts.causes import PROVIDER_CAUSES
 from server.debate.facts.earlier import EarlierWithdrawn
 from server.debate.facts.escalation import EscalationFact
 from server.debate.facts.events import (
@@ -51,7 +52,12 @@ from server.debate.views.names import name_event, show_turn
 from server.debate.views.progress import estimate_line
 from server.debate.views.rounds import describe_reading
 from server.debate.views.state import framing_line, is_reason_given, known_debaters
-from server.debate.views.warnings import describe_lost_functions, describe_lost_predicate, find_setup_warnings
+from server.debate.views.warnings import (
+    CAUSE_TEXTS,
+    describe_lost_functions,
+    describe_lost_predicate,
+    find_setup_warnings,
+)
 from server.debate.votes.teams import describe_team
 from server.debate.votes.wording import describe_agreed
 from server.engine.database.snapshots import DebateSnapshot
@@ -109,6 +115,8 @@ def print_event(out: Terminal, snapshot: DebateSnapshot, event: Event) -> None: 
             print_judgment(out, event)
         case TalkSkipped() | Converged() | Alerted():
             print_note(out, unescape_markup(describe_ballot_event(snapshot.debate, event)))
+        case Failed(cause=cause) if cause in PROVIDER_CAUSES:  # what to do is said once, where it matters
+            print_note(out, f"{event.seat} failed: {event.model} {CAUSE_TEXTS[cause]}", "! ", "red")
         case Failed() | HandoffFailed():
             print_note(out, f"{event.seat} failed: {event.detail}", "! ", "red")
         case interventions.TextIntervention():

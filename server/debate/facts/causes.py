@@ -17,6 +17,9 @@ FailureCause = Literal[
     "crashed",  # the model's own code raised
 ]
 
+PROVIDER_CAUSES: frozenset[FailureCause] = frozenset({"unauthorized", "unavailable", "rate_limited"})
+"""What a provider says of itself, whichever seat asked it: one thing to mend, and said once."""
+
 EndCause = Literal[
     "max_rounds",
     "max_turns",

@@ -225,6 +225,13 @@ def find_round_shortfall(
     return remaining.reason + too_few
 
 
+def count_first_calls(debate: Debate, entered: PhaseEntered) -> int:
+    """Number of model calls of the smallest debate: those before the first round, its turns, and its verdict."""
+    phase = find_phase(debate.setup, entered.phase)
+    turns = count_round_calls(debate, entered)
+    return debate.setup.needs_framing + turns + reserved_for_verdict(debate, phase)
+
+
 def pays_for_all(debate: Debate) -> bool:
     """Whether the limits pay for the whole debate as planned, the calls for its verdict included."""
     whole = count_expected_answers(debate, of_models=True)

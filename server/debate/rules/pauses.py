@@ -12,14 +12,15 @@ past it, by resuming or concluding, is part of the state (`Debate.passed_breakpo
     budget:S   the calls that come next would take more than this share of a limit
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
 from server.debate.ballots.waves import is_private_ballot
 from server.debate.facts.answers import DefaultPlanUsed
-from server.debate.facts.events import Concluded, Ended, Event, Paused, PhaseEntered, Task
+from server.debate.facts.causes import PROVIDER_CAUSES
+from server.debate.facts.events import Concluded, Ended, Event, Failed, Paused, PhaseEntered, Task
 from server.debate.facts.interventions import LimitsChanged
 from server.debate.facts.setup.limits import Breakpoint, BreakpointCondition
 from server.debate.facts.setup.opened import Opened
@@ -75,7 +76,8 @@ def find_quorum_shortfall(debate: Debate) -> str:
         )
     if open_or_answered >= needed:
         return ""
-    listed = join_causes((f.seat, show_detail(debate.setup, f)) for f in debate.round_failures)
+    failures = unify_details(debate, debate.round_failures)
+    listed = join_causes((failure.seat, detail) for failure, detail in failures)
     counts = f"{answered} of {len(seats)} answered"
     return f"{counts} in round {debate.round} ({phase.name}), {needed} needed. {listed}"
 
@@ -99,6 +101,16 @@ def find_unframed_reason(debate: Debate) -> str:
         '[{name, stance}, …] (--debater "NAME: STANCE"), one for each answer to it. Or resume, and a model is asked '
         "again. options.framing=false (--no-framing) debates it as for and against"
     )
+
+
+def unify_details(debate: Debate, failures: Iterable[Failed]) -> Iterator[tuple[Failed, str]]:
+    """Failures, each with why. A provider that fails has its first words, though each seat may hear others of it."""
+    first: dict[tuple[str, str], str] = {}
+    for failure in failures:
+        detail = show_detail(debate.setup, failure)
+        if failure.cause in PROVIDER_CAUSES:
+            detail = first.setdefault((failure.model, failure.cause), detail)
+        yield failure, detail
 
 
 def join_causes(causes: Iterable[tuple[str, str]]) -> str:
@@ -160,7 +172,7 @@ def compute_quorum(debate: Debate, phase: Phase) -> tuple[tuple[Slot, ...], int]
 
 
 def build_unheard_pause(debate: Debate, seats: tuple[str, ...]) -> Paused:
-    details = {failure.seat: show_detail(debate.setup, failure) for failure in debate.failures}
+    details = {failure.seat: detail for failure, detail in unify_details(debate, debate.failures)}
     listed = join_causes((seat, details[seat]) for seat in seats).rstrip(".")
     return Paused(
         cause="unheard",

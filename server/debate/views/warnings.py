@@ -12,6 +12,7 @@ from server.debate.commands.setup.formats import FORMATS
 from server.debate.documents.evidence import describe_lost_quotes
 from server.debate.documents.reading import describe_reading, list_reading_cautions
 from server.debate.facts.answers import PredicateLost, PromptFunctionsLost, Usage
+from server.debate.facts.causes import PROVIDER_CAUSES
 from server.debate.facts.events import Failed, PositionsFramed, RoundOpened, Spoke
 from server.debate.facts.interventions import ModelReplaced
 from server.debate.facts.setup.opened import Opened
@@ -19,7 +20,7 @@ from server.debate.facts.setup.seats import CLIENT, WRITTEN, AnySeatKind, seat_k
 from server.debate.facts.text import format_count
 from server.debate.prompts.transcript import format_rounds
 from server.debate.rules.budget import count_expected_answers
-from server.debate.rules.pauses import join_seats
+from server.debate.rules.pauses import join_seats, unify_details
 from server.debate.rules.schedule import has_final_failure
 from server.debate.rules.windows import find_misfits, find_outgrown_windows
 from server.debate.state.debate import Debate
@@ -48,12 +49,12 @@ CAUSE_TEXTS: dict[str, str] = {
 
 
 def failure_lines(debate: Debate) -> list[str]:
-    """A line for each kind of failure of a seat, with the number of times; one for each key that was refused."""
+    """A line for each kind of failure of a seat, with the number of times; one for each failure of a provider."""
     debate = name_debate(debate)
     failed: list[tuple[str, str, str]] = []
-    for f in debate.failures:
-        model = "" if f.model in f.detail else f" ({f.model})"
-        failed.append((f"{f.seat}{model}", f.cause, f.detail))
+    for f, detail in unify_details(debate, debate.failures):
+        model = "" if f.model in detail else f" ({f.model})"
+        failed.append((f"{f.seat}{model}", f.cause, detail))
     failed += [(f.seat, "hand-off", f.detail) for f in debate.handoff_failures]
     for found in debate.research:
         failed += [(found.seat, "research", f"{f.tool}: {f.failed}") for f in found.lookups if f.failed]
@@ -62,7 +63,7 @@ def failure_lines(debate: Debate) -> list[str]:
         by_cause.setdefault((cause, detail), Counter())[seat] += 1
     lines = []
     for (cause, detail), seats in by_cause.items():
-        is_one = cause == "unauthorized"  # one thing to mend, whoever failed by it
+        is_one = cause in PROVIDER_CAUSES
         counts = {join_seats(list(seats)): seats.total()} if is_one else seats
         lines += [
             f"{who}: {detail} ({cause}{f', {times} times' if times > 1 else ''})"

@@ -7,7 +7,7 @@ from types import FrameType
 import uvicorn
 
 from server.background_tasks import BackgroundTasks
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import DebateError
 from server.engine.debates import DebateManager
 from server.web.site.access import HOST, AccessGuard
 from server.web.site.feed import ChangeFeed
@@ -31,7 +31,7 @@ class SiteServer(uvicorn.Server):
 
 
 def open_port(port: int) -> socket.socket:
-    """A socket that listens on this machine only. `port`: 0 for any that is free. Raises InvalidRequestError."""
+    """A socket that listens on this machine only. `port`: 0 for any that is free. Raises DebateError."""
     # With the protocol named, asyncio sends at once (TCP_NODELAY); else each answer waits 40 ms for the client.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -41,9 +41,7 @@ def open_port(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         reason = (error.strerror or "it cannot be opened").lower()
-        raise InvalidRequestError(
-            f"Port {port} cannot be used: {reason}. Choose another with --port."
-        ) from None
+        raise DebateError(f"Port {port} cannot be used: {reason}. Choose another with --port.") from None
     return listener
 
 

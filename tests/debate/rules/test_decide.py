@@ -377,3 +377,26 @@ def test_the_reason_of_a_pause_says_once_what_several_failed_by(count: int, who:
     assert isinstance(step.events[0], Paused)
     assert step.events[0].reason.endswith(f" needed. {who}: the key is wrong")
     assert failure_lines(at.debate) == [f"{who}: the key is wrong (unauthorized, {count} times)"]
+
+
+def test_a_provider_that_is_down_is_said_once_though_each_seat_hears_other_words() -> None:
+    at = simulate(build_setup(debaters=build_debaters(3), options={"quorum": 3})).play_to_round(1)
+    for number, call in enumerate(at.pending_calls(), start=1):
+        detail = f"m: it is down. {'It was not asked. ' * (number > 1)}Try {number} minutes later"
+        at.add_events(
+            Failed(
+                seen=1,
+                seat=call.seat,
+                round=1,
+                slot_index=call.slot_index,
+                cause="unavailable",
+                detail=detail,
+            )
+        )
+    step = decide(at.debate)
+
+    assert isinstance(step, Record)
+    assert isinstance(step.events[0], Paused)
+    assert step.events[0].reason.count("it is down") == 1
+    assert "Try 1 minutes later" in step.events[0].reason
+    assert len(failure_lines(at.debate)) == 1

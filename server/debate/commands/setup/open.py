@@ -24,7 +24,7 @@ from server.debate.facts.setup.seats import FRAMER, JUDGE_PREFIX, WRITTEN, Offic
 from server.debate.facts.setup.team import Team
 from server.debate.replies.extract import normalize_name
 from server.debate.rules.advance import build_phase_entered
-from server.debate.rules.budget import find_round_shortfall, pays_for_all
+from server.debate.rules.budget import count_first_calls, find_round_shortfall, pays_for_all
 from server.debate.schemas.output_schema import check_schema
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
@@ -71,7 +71,8 @@ def open_debate(
     first = next(phase for phase in setup.phases if phase.is_talk)
     entered = build_phase_entered(Debate(setup), first, None)
     reason = find_round_shortfall(Debate(setup), entered, before=setup.needs_framing)
-    require(not reason, f"The limits do not allow one round of talk ({reason}). Raise them.")
+    needed = f"One round takes {count_first_calls(Debate(setup), entered)} calls with its verdict"
+    require(not reason, f"The limits do not allow one round of talk ({reason}). {needed}. Raise them.")
     return setup
 
 
