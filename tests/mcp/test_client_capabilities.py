@@ -40,7 +40,7 @@ async def list_roots(_context: Any) -> ListRootsResult:
 
 
 def build_options(capabilities: Sequence[str]) -> dict[str, Any]:
-    options = {
+    options: dict[str, dict[str, Any]] = {
         "sampling": {"sampling_callback": ClientModel()},
         "elicitation": {"elicitation_callback": accept},
         "roots": {"list_roots_callback": list_roots},

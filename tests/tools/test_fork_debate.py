@@ -155,11 +155,11 @@ def test_a_fork_shows_the_past_and_goes_on_live(cli: Cli, past: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--at-round", "9"], 1, "Round 9 is not over"),
-        (["--at-round", "1", "--debater", "Eve: x"], 1, "nobody is called 'Eve'"),
+        (["--at-round", "9"], 2, "Round 9 is not over"),
+        (["--at-round", "1", "--debater", "Eve: x"], 2, "nobody is called 'Eve'"),
         (["--at-round", "1", "--debater", "Bob"], 2, "NAME: STANCE"),
         (["--at-round", "1", "--instructions", "x" * 8001], 2, "instructions"),
-        (["--at-round", "1", "--moderator-model", "scripted"], 1, "has no moderator"),
+        (["--at-round", "1", "--moderator-model", "scripted"], 2, "has no moderator"),
         ([], 2, "--at-round"),
     ],
 )

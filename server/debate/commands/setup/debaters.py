@@ -120,7 +120,8 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
 
 def check_name_is_free(name: str) -> None:
     """Raises InvalidRequestError for a name that means something else where debaters are named."""
-    plain, refusal = normalize_name(name), f"A debater cannot be called {name!r}"
+    plain = normalize_name(name)
+    refusal = f"A debater cannot be called {name!r}"
     is_of_seat = seat_kind(plain) != "debaters" or plain in SEAT_KINDS
     require(not is_of_seat, f"{refusal}: another seat has this name.")
     meaning = RESERVED_NAMES.get(plain)
