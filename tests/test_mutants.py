@@ -175,13 +175,21 @@ def test_texts_types_logs_and_options_are_left_as_they_are() -> None:
 
 def test_a_seed_chooses_the_same_mutants_again_and_each_compiles_and_differs() -> None:
     sites = find_sites(ROOT, ["storage/contract"])
-    mutants = choose_mutants(ROOT, sites, 4, 7)
-    assert mutants == choose_mutants(ROOT, sites, 4, 7) != choose_mutants(ROOT, sites, 4, 8)
+    mutants, _ = choose_mutants(ROOT, sites, 4, 7)
+    assert mutants == choose_mutants(ROOT, sites, 4, 7)[0] != choose_mutants(ROOT, sites, 4, 8)[0]
     assert len({mutant.change.text for mutant in mutants}) == 4
     for mutant in mutants:
         compile(mutant.change.text, mutant.file, "exec")
         assert mutant.old != mutant.new
         assert mutant.change.text != (ROOT / mutant.file).read_bytes()
+
+
+def test_others_are_made_in_place_of_those_that_are_known_to_be_equivalent() -> None:
+    sites = find_sites(ROOT, ["storage/contract"])
+    five, none = choose_mutants(ROOT, sites, 5, 7)
+    assert none == []
+    known = {five[0].key, five[2].key}
+    assert choose_mutants(ROOT, sites, 3, 7, known) == ([five[1], *five[3:]], [five[0], five[2]])
 
 
 def test_every_safety_line_is_in_its_file_once() -> None:
@@ -251,10 +259,13 @@ class TestSample:
         for case in ("later", "at_times"):
             assert re.search(rf"not counted.*: tests/test_unlucky.py::test_it_passes_first\[{case}\]", report)
 
-    def test_the_last_lines_count_what_became_of_them(self, report: str) -> None:
-        ends = re.findall(r"^\[\d+/\d+\].*\n    (\w+)", report, re.MULTILINE)
-        killed, survived = ends.count("killed"), ends.count("SURVIVED")
-        assert report.endswith(f"equivalent 0, survived {survived}\nkilled {killed} of {len(ends)}\n")
+    def test_the_last_lines_name_the_survivors_and_count_the_others(self, report: str) -> None:
+        ends = re.findall(r"^\[\d+/\d+\] (.*)\n    (\w+)", report, re.MULTILINE)
+        survived = [mutant for mutant, end in ends if end == "SURVIVED"]
+        *_, summary = report.partition(f"\nsurvived {len(survived)}, equivalent 0, in ")
+        _, *lines, last = summary.splitlines()
+        assert [line.strip() for line in lines] == survived
+        assert last == f"killed {len(ends) - len(survived)} of {len(ends)}"
 
     def test_the_project_is_as_it_was(self, report: str, sample: Path) -> None:
         assert "killed" in report

@@ -125,6 +125,19 @@ class ListContract:
         assert await find_streams(journal, query, **chosen) == ["s3", "s1"]
         assert await find_streams(journal, query, **chosen, limit=1) == ["s3"]
 
+    async def test_a_list_of_one_status_can_leave_out_what_has_not_changed_since(
+        self, journal: Journal
+    ) -> None:
+        for stream in ("a", "b"):
+            await create_stream(journal, stream, "cats", status="running")
+        await journal.append("b", after=1, at=LATER, actor="bob", bodies=[{}])
+
+        for chosen in ({"streams": ["a", "b"], "inside": True}, {}):
+            since: dict[str, Any] = {"status": "running", **chosen}
+            assert await find_streams(journal, **since, changed_since=AT) == ["b", "a"]
+            assert await find_streams(journal, **since, changed_since=LATER) == ["b"]
+            assert await find_streams(journal, **since, changed_since=f"{LATER}0") == []
+
     async def test_names_are_found_by_their_beginning(self, journal: Journal) -> None:
         for stream in ("ab1", "ab2", "aB3", "a%", "a_x", "b", "ab", "äb"):
             await append_entries(journal, stream, 0, {})
@@ -184,6 +197,7 @@ class SearchContract:
             "务",
             "rust",
             "Rust重写",
+            "服务 rust",
             "คิว",
             "ย้ายไปใช้คิว",
             "서비스",

@@ -56,6 +56,20 @@ class SpendingContract:
         await journal.release_lease("a", "me")
         assert await journal.find_spending(DAY, now=110) == (NOTHING, NOTHING)
 
+    async def test_what_a_stream_reserved_counts_for_itself_beyond_its_lease(self, journal: Journal) -> None:
+        await journal.acquire_lease("a", "me", now=100, seconds=10)
+        await reserve(journal, "a", "me", cents(2))
+        seen: list[Spending] = []
+
+        def grant(whole: Spending, _own: Spending) -> Amount:
+            seen.append(whole)
+            return cents(1)
+
+        assert await journal.reserve("a", "me", day=DAY, now=120, grant=grant)
+        assert seen == [Spending(NOTHING, cents(2))]
+        await journal.renew_leases("me", ["a"], now=120, seconds=10)
+        assert await journal.find_spending(DAY, now=120) == (NOTHING, cents(3))
+
     async def test_nothing_is_reserved_without_the_lease(self, journal: Journal) -> None:
         await journal.acquire_lease("a", "me", now=100, seconds=10)
         assert not await reserve(journal, "a", "you", cents(1))

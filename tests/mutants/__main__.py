@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -61,32 +62,33 @@ def main(
 
 
 def make_random_mutants(project: Path, options: argparse.Namespace, seed: int, patience: float) -> int:
-    """Returns how many were killed."""
+    """Returns how many were killed. Equivalent ones are named, and others are made in their place."""
+    started_at = time.monotonic()
     sites = find_sites(project, read_mutated_folders(project))
-    mutants = choose_mutants(project, sites, options.number, seed)
+    mutants, equivalent = choose_mutants(project, sites, options.number, seed, EQUIVALENT)
     say(f"{len(mutants)} mutants of {len(sites)} places")
-    control = find_control(project, fast=options.fast, log=Path(tempfile.gettempdir(), "mutants-control.log"))
+    for mutant in equivalent:
+        say(f"left out: {mutant}\n    equivalent: {EQUIVALENT[mutant.key]}")
+    log = Path(tempfile.gettempdir(), "mutants-control.log")
+    say(f"control run, unless it is kept from before: its progress is in {log}")
+    control = find_control(project, fast=options.fast, log=log)
     say_control(control)
 
     files = sorted({site.file for site in sites})
     suite = select_suite(fast=options.fast)
-    reasons = [EQUIVALENT.get((mutant.file, mutant.old, mutant.new)) for mutant in mutants]
     jobs = []
-    for mutant, reason in zip(mutants, reasons, strict=True):
-        if reason is None:
-            tests = choose_tests(project, control, mutant.site, files)
-            jobs.append(Job(str(mutant), mutant.change, tests.seconds, suite, tests.found, patience=patience))
-    verdicts = judge_all(project, jobs, options.workers)
-    killed = 0
-    for number, (mutant, reason) in enumerate(zip(mutants, reasons, strict=True), 1):
-        say(f"[{number}/{len(mutants)}] {mutant}")
-        if reason is not None:
-            say(f"    equivalent: {reason}")
-            continue
-        verdict = next(verdicts)
+    for mutant in mutants:
+        tests = choose_tests(project, control, mutant.site, files)
+        jobs.append(Job(str(mutant), mutant.change, tests.seconds, suite, tests.found, patience=patience))
+    survivors = []
+    for number, verdict in enumerate(judge_all(project, jobs, options.workers), 1):
+        say(f"[{number}/{len(mutants)}] {verdict.name}")
         say_verdict(verdict)
-        killed += verdict.killer is not None
-    say(f"equivalent {len(mutants) - len(jobs)}, survived {len(jobs) - killed}")
+        survivors += [verdict.name] if verdict.killer is None else []
+    say(f"survived {len(survivors)}, equivalent {len(equivalent)}, in {time.monotonic() - started_at:.0f} s")
+    for name in survivors:
+        say(f"    {name}")
+    killed = len(mutants) - len(survivors)
     say(f"killed {killed} of {len(mutants)}")
     return killed
 

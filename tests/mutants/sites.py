@@ -2,7 +2,7 @@
 
 import ast
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,11 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.old} -> {self.new}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is known by, wherever its line stands."""
+        return self.file, self.old, self.new
 
 
 @dataclass(frozen=True)
@@ -140,17 +145,23 @@ def is_left_out(node: ast.AST) -> bool:
     return is_literal or isinstance(node, NOT_MUTATED)
 
 
-def choose_mutants(project: Path, sites: list[Site], number: int, seed: int) -> list[Mutant]:
-    """Each site is as likely as any other, and so is each change of it."""
+def choose_mutants(
+    project: Path, sites: list[Site], number: int, seed: int, equivalent: Container[tuple[str, str, str]] = ()
+) -> tuple[list[Mutant], list[Mutant]]:
+    """So many mutants, and those that came up and are known to be `equivalent`.
+
+    Each site is as likely as any other, and so is each change of it.
+    """
     chance = random.Random(seed)  # noqa: S311  (no secret)
     mutants: list[Mutant] = []
+    left_out: list[Mutant] = []
     for site in chance.sample(sites, len(sites)):
         if len(mutants) == number:
             break
         mutant = make_mutant(project, site, chance.choice(site.replacements))
         if is_other_program(mutant.change.text, (project / site.file).read_bytes()):
-            mutants.append(mutant)
-    return mutants
+            (left_out if mutant.key in equivalent else mutants).append(mutant)
+    return mutants, left_out
 
 
 def is_other_program(text: bytes, unchanged: bytes) -> bool:

@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.chain import ADDED, CHANGED, MISSING, MOVED, NOT_LAST, UNREADABLE, parse_tombstone
+from storage.chain import (
+    ADDED,
+    CHANGED,
+    MISSING,
+    MOVED,
+    NOT_LAST,
+    UNREADABLE,
+    encode_tombstone,
+    parse_tombstone,
+)
+from storage.contract.deletion import Tombstone
 from storage.contract.errors import DamagedStreamError, StorageError
 from storage.contract.streams import Entry
 from tests.contract.journal_helpers import append_entries, open_journal
@@ -170,8 +180,16 @@ def test_a_file_that_was_cut_short_is_reported_in_plain_words() -> None:
         read_after(content[: len(content) // 8192 * 4096])
 
 
+GRAVE = Tombstone("s", 2, "ab" * 32, "2026-11-28T10:00:00.000Z", "bob")
+
+
 @pytest.mark.parametrize(
-    "text", ["", "3", "{}", b"\xff", '{"seq": 0}', '{"seq": 0, "body": {"kind": "deleted"}}', "[" * 100_000]
+    "text",
+    [
+        *("", "3", "{}", b"\xff", '{"seq": 0}', '{"seq": 0, "body": {"kind": "deleted"}}', "[" * 100_000),
+        encode_tombstone(GRAVE).replace(b'"deleted"', b'"opened"'),
+        encode_tombstone(GRAVE).replace(b'"seq":0', b'"seq":1'),
+    ],
 )
 def test_what_stands_in_the_place_of_a_tombstone_and_is_none_is_not_read_as_one(text: str | bytes) -> None:
     assert parse_tombstone("s", text) is None

@@ -127,5 +127,4 @@ def draw_graphml(graph: Graph, show: Showing) -> str:
         edge = ET.SubElement(parent, "edge", {"id": f"e{number}", **ends})
         ET.SubElement(edge, "data", key="relation").text = link.relation
         ET.SubElement(edge, "data", key="according_to").text = "analyst" if link.is_read else "debater"
-    ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)

@@ -44,8 +44,8 @@ DEFAULT_OUTPUT_TOKENS = 400
 VERDICT_TIME_SHARE = Decimal("0.2")
 """The part of `max_seconds` that is reserved for the verdict."""
 
-MIN_CALL_SECONDS = 0.1
-"""Seconds. No call is made with less: it could not finish, and clocks differ."""
+MIN_CALL_SECONDS = 0.125
+"""No call is made unless there is more time: it could not finish, and clocks differ."""
 
 UNBOUNDED = 1_000_000
 

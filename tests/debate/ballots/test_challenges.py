@@ -14,7 +14,7 @@ from server.debate.records.verify import verify_record
 from server.debate.views.markdown import format_report, render_transcript
 from server.debate.views.verdict import build_report
 from tests.support import simulation
-from tests.support.hollow_debates import FLIPPED, hold, own_choices
+from tests.support.hollow_debates import FLIPPED, NAMES, hold, own_choices
 
 pytestmark = pytest.mark.requirement("D13")
 
@@ -98,6 +98,14 @@ class TestChallenges:
         at = hold(FLIPPED, max_rounds=3, settled=1, options={"limits": {"max_challenges": 1}}).play()
         assert at.debate.talk_round_count == 2
         assert at.status == "concluded"
+
+    def test_ballots_that_converge_end_no_talk_before_it_is_answered(self) -> None:
+        over = {(name, n): ("A", 97, None, None) for name in NAMES for n in (2, 3, 4)}
+        options = {"stop": "on", "limits": {"max_challenges": 1}}
+        at = hold(own_choices(1) | over, max_rounds=4, options=options).play()
+        assert [found.round for found in at.debate.convergence] == [2, 4]
+        assert [note.round for note in list_challenges(at.debate)] == [3]
+        assert at.debate.talk_round_count == 4
 
     @pytest.mark.full
     def test_without_a_round_left_it_is_reported(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.events import Failed, Paused, Resumed
 from server.debate.facts.interventions import NoteAdded, TalkConcluded
+from server.debate.rules.calls import Call
 from server.debate.views.markdown import render_transcript, render_verdict
 from server.debate.views.state import build_state
 from server.debate.views.warnings import find_setup_warnings, find_verdict_warnings
@@ -15,6 +16,7 @@ from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
     Script,
+    ScriptAnswer,
     build_debaters,
     build_setup,
     default_script,
@@ -163,6 +165,18 @@ class TestChanges:
             1, judges={"models": ["y"], "both_orders": True, "prompt": ""}
         ).debate.setup.judges
         assert (judges.models, judges.both_orders, judges.prompt) == (("y",), True, "")
+
+    @pytest.mark.parametrize(
+        "phases", [["opening", "rebuttal", "verdict"], ["opening", "rebuttal", "audience_vote"]]
+    )
+    def test_of_fewer_judges_no_more_have_to_answer_than_there_are(self, phases: list[str]) -> None:
+        def correct_oneself(call: Call) -> ScriptAnswer:
+            return "" if call.seat == "judge 1" and call.attempt == 1 else default_script(call)
+
+        parent = played(options={"judges": {"count": 3, "quorum": 3}, "phases": phases})
+        child = parent.fork(1, correct_oneself, judges={"count": 2})
+        assert child.debate.setup.judges.quorum == 3
+        assert child.play().status == "concluded"
 
     def test_the_rest_of_the_set_up_can_change(self) -> None:
         parent = played(documents=[{"title": "a", "text": "A"}], options={"instructions": "Be brief."})

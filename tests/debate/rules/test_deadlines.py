@@ -15,7 +15,7 @@ from server.debate.interventions.action import InterventionRequest
 from server.debate.interventions.registry import build_intervention
 from server.debate.machine.decide import Ask, Record, decide
 from server.debate.replies.extract import build_failure
-from server.debate.rules.budget import ElapsedTime
+from server.debate.rules.budget import UNBOUNDED, ElapsedTime, compute_remaining
 from server.debate.rules.calls import Call
 from server.debate.views.state import status_reason
 from server.debate.views.verdict import build_verdict
@@ -60,6 +60,11 @@ class TestRounds:
             47.5,
             "60 s of the round",
         )
+
+    def test_nobody_is_asked_who_could_not_finish(self) -> None:
+        at = hurried().play_to_round(1)
+        assert left(at, ElapsedTime(round_seconds=59.75)) == (0.25, "60 s of the round")
+        assert len(late(at, 59.875)) == 2
 
     def test_without_a_limit_they_have_all_the_time(self) -> None:
         assert left(simulate().play_to_round(1), ElapsedTime(10**6, 10**6)) == (math.inf, "")
@@ -143,6 +148,11 @@ class TestDebates:
         assert isinstance(at.events[-1], InterventionFact)
         assert at.play().status == "concluded"
         assert status_reason(at.debate) == "budget: 80 of 100 seconds spent"
+
+    def test_time_in_which_nobody_could_finish_is_spent(self) -> None:
+        at = self.limited().play_to_round(2)
+        assert compute_remaining(at.debate, ElapsedTime(debate_seconds=79.75)).calls == UNBOUNDED
+        assert compute_remaining(at.debate, ElapsedTime(debate_seconds=79.875)).calls == 0
 
     def test_before_anything_was_said_it_is_cut_short(self) -> None:
         at = self.too_late(self.limited().play_to_round(1), ElapsedTime(debate_seconds=80))
