@@ -12,7 +12,7 @@ from server.debate.arguments.citations import Link
 from server.debate.arguments.graph import Graph
 from server.debate.arguments.points import Point, format_id
 from server.debate.facts.beliefs import Citation
-from server.debate.facts.text import clean_line
+from server.debate.facts.text import clean_line, shorten
 
 Showing = Callable[[Point], str]
 """The words of a point as they are shown."""
@@ -75,9 +75,8 @@ def draw_points(graph: Graph, show: Showing, drawn: frozenset[Citation]) -> str:
             lines += ["end"] if last else []
             lines.append(f'subgraph r{cited.round}["Round {cited.round}"]')
             last = cited.round
-        text = clean_line(show(graph.points[cited]))
-        short = text if len(text) <= DRAWN_TEXT else text[: DRAWN_TEXT - 1] + "…"
-        label = escape_mermaid(f"{format_id(cited, cited.seat)}: {short}")
+        text = shorten(clean_line(show(graph.points[cited])), DRAWN_TEXT)
+        label = escape_mermaid(f"{format_id(cited, cited.seat)}: {text}")
         lines.append(f'{node}["{label}"]:::{graph.standing[cited]}')
     lines += ["end"] if last else []
     shown = [link for link in graph.links if link.source in numbers and link.target in numbers]

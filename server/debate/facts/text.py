@@ -63,8 +63,7 @@ def collapse_whitespace(text: str) -> str:
 
 def format_heading(text: str) -> str:
     """Text for a heading or a list item: one line of at most 200 characters."""
-    line = clean_line(text)
-    return line if len(line) <= MAX_HEADING_LENGTH else line[: MAX_HEADING_LENGTH - 1] + "…"
+    return shorten(clean_line(text), MAX_HEADING_LENGTH)
 
 
 def format_count(count: int, noun: str) -> str:
@@ -74,6 +73,11 @@ def format_count(count: int, noun: str) -> str:
 
 def count_bytes(text: str) -> int:
     return len(text.encode())
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut the text to so many characters, with a mark where some are missing."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def shorten_to_bytes(text: str, max_bytes: int) -> str:

@@ -9,7 +9,7 @@ from server.debate.facts.interventions import InstructionGiven
 from server.debate.facts.quoting import quote_verbatim
 from server.debate.facts.setup.options import HandoffMode
 from server.debate.facts.setup.seats import AWAITED
-from server.debate.facts.text import clean_line
+from server.debate.facts.text import clean_line, shorten
 from server.debate.prompts import response_schemas as replies
 from server.debate.prompts import wording
 from server.debate.prompts.ballots import list_ballot_lines, render_private_steps
@@ -133,9 +133,7 @@ def render_debater_steps(debate: Debate, call: Call) -> Iterator[str]:
 
 
 def render_question_line(debate: Debate) -> Iterator[str]:
-    question = clean_line(debate.setup.question)
-    cut = question if len(question) <= MAX_RESTATED_LENGTH else question[: MAX_RESTATED_LENGTH - 1] + "…"
-    yield f'The question: "{cut}"'
+    yield f'The question: "{shorten(clean_line(debate.setup.question), MAX_RESTATED_LENGTH)}"'
 
 
 def render_answer_format(debate: Debate, call: Call) -> Iterator[str]:

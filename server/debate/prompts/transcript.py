@@ -21,7 +21,7 @@ from server.debate.facts.interventions import Challenged, NoteAdded
 from server.debate.facts.quoting import quote_inline, quote_verbatim
 from server.debate.facts.setup.phases import Phase
 from server.debate.facts.setup.seats import Debater, seat_kind
-from server.debate.facts.text import clean_line
+from server.debate.facts.text import clean_line, shorten
 from server.debate.prompts.earlier import reads_earlier, render_earlier
 from server.debate.prompts.wording import phase_instruction
 from server.debate.rules.calls import Call
@@ -303,8 +303,7 @@ def render_turn_heading(debate: Debate, turn: Spoke, labels: dict[str, str]) -> 
 
 
 def stance_tag(debater: Debater) -> str:
-    stance = clean_line(debater.stance)
-    return stance if len(stance) <= MAX_STANCE_TAG_LENGTH else stance[: MAX_STANCE_TAG_LENGTH - 1] + "…"
+    return shorten(clean_line(debater.stance), MAX_STANCE_TAG_LENGTH)
 
 
 def describe_record(debate: Debate) -> str:

@@ -53,9 +53,10 @@ from server.debate.interventions.notes import MAX_NOTE_LENGTH, MAX_NOTES, MAX_NO
 from server.debate.interventions.revise_positions import MAX_STANCE_LENGTH
 from server.debate.replies.ballots import MAX_SENTENCE_LENGTH
 from server.debate.replies.extract import MAX_DETAIL_LENGTH, MAX_TURN_LENGTH
-from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH, MAX_FIELD_LENGTH
+from server.debate.replies.interpret import MAX_ASSUMPTION_LENGTH
 from server.debate.replies.messages import MAX_MESSAGE_LENGTH
 from server.debate.replies.observations import MAX_WHY_LENGTH
+from server.debate.replies.votes import MAX_FIELD_LENGTH
 from server.debate.schemas.output_schema import MAX_SCHEMA_SIZE, MAX_VALUE_SIZE
 
 MAX_ENTRIES = 20_000

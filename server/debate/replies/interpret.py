@@ -44,7 +44,7 @@ from server.debate.replies.extract import (
 from server.debate.replies.handoffs import parse_handoff
 from server.debate.replies.messages import take_message
 from server.debate.replies.observations import parse_observation, take_contests
-from server.debate.replies.votes import parse_judgment
+from server.debate.replies.votes import clean_text, parse_judgment
 from server.debate.rules.calls import Call
 from server.debate.rules.framing import SIDES, find_position_limit, seat_positions
 from server.debate.schemas.output_schema import find_violation
@@ -52,7 +52,6 @@ from server.debate.schemas.plain_json import plain_json
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 
-MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
 MAX_POSITION_LENGTH = MAX_ASSUMPTION_LENGTH = 500
 MAX_RESULT_LENGTH = 50_000  # characters of the synthesizer's result that are kept, where it is prose
 
@@ -96,19 +95,15 @@ def interpret(debate: Debate, call: Call, reply: Reply) -> AnswerEvent | Failed:
         return build_failure(call, "unreadable", describe_error(error, cut=reply.cut), reply.usage)
 
 
-def clean_field(text: str) -> str:
-    return clean(text)[:MAX_FIELD_LENGTH]
-
-
 def require_text(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
     return text
 
 
-RequiredText = Annotated[str, AfterValidator(clean_field), AfterValidator(require_text)]
+RequiredText = Annotated[str, AfterValidator(clean_text), AfterValidator(require_text)]
 OptionalText = Annotated[
-    str, BeforeValidator(lambda value: "" if value is None else value), AfterValidator(clean_field)
+    str, BeforeValidator(lambda value: "" if value is None else value), AfterValidator(clean_text)
 ]
 
 

@@ -30,7 +30,9 @@ from server.debate.state.debate import Debate
 from server.debate.state.labels import side_labels
 from server.debate.votes.counting import CLEAR_MARGIN, grade_lead
 
-MAX_FIELD_LENGTH = 4_000  # characters of a field of an answer that are kept
+MAX_FIELD_LENGTH = 4_000
+"""Characters of a field of an answer that are kept."""
+
 WINNER_LEAD = 20
 """Percent by which the most likely position leads the next, where a judge names beliefs and no winner."""
 

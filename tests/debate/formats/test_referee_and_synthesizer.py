@@ -11,7 +11,6 @@ from server.debate.facts.text import format_heading
 from server.debate.prompts.render import render
 from server.debate.prompts.tool_schemas import FunctionCall
 from server.debate.replies.extract import Reply
-from server.debate.replies.interpret import MAX_RESULT_LENGTH
 from server.debate.rules.calls import Call
 from server.debate.views.markdown import (
     render_transcript,
@@ -193,12 +192,6 @@ class TestFailing:
 
 
 class TestProse:
-    def test_a_result_in_prose_is_kept_up_to_a_length(self) -> None:
-        at = panel(result("x" * (MAX_RESULT_LENGTH + 1))).play()
-        assert at.debate.deliverable
-        assert len(at.debate.deliverable.text) == MAX_RESULT_LENGTH
-        assert at.debate.deliverable.cut
-
     def test_a_model_too_small_for_it_is_warned_of(self) -> None:
         tiny = Reply("So.", simulation.build_usage("local"), informative=False)
         at = panel(result(tiny)).play()

@@ -10,7 +10,7 @@ from server.debate.facts.setup.seats import Debater
 from server.debate.facts.text import clean
 from server.debate.machine.transitions import apply
 from server.debate.replies.extract import MAX_TURN_LENGTH, Reply
-from server.debate.replies.interpret import MAX_FIELD_LENGTH, interpret
+from server.debate.replies.interpret import interpret
 from server.debate.rules.calls import Call
 from server.debate.state.debate import Debate
 from tests.support.simulation import (
@@ -186,7 +186,7 @@ class TestFindingTheJson:
 
     def test_a_megabyte_of_reasoning_is_cut(self) -> None:
         found = finds(render_finding(reasoning="word " * (MEGABYTE // 5), verdict="x" * MEGABYTE))
-        assert len(found.reasoning) == len(found.verdict) == MAX_FIELD_LENGTH
+        assert len(found.reasoning) == len(found.verdict) == 4_000
 
 
 class TestTheWinner:

@@ -1,0 +1,111 @@
+"""What a record may hold at most: the limits of every text and number, to the last character and to one beyond."""
+
+from typing import Any
+
+import pytest
+
+from server.debate.facts import answers, escalation, events
+from server.debate.facts.answers import Usage
+from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.fact import Fact
+from server.debate.facts.interventions import NoteAdded, StanceRevised, TalkConcluded
+from server.debate.facts.setup.documents import Document
+from server.debate.facts.setup.limits import Price
+from server.debate.facts.setup.opened import Opened
+from server.debate.facts.setup.phases import Phase
+from server.debate.facts.setup.seats import Debater, Framing, JudgePanel, Moderator, Officer, SeatPrompt
+from server.debate.records.bounds import check_contribution
+
+pytestmark = pytest.mark.requirement("D8")
+
+USAGE = Usage(model="m", cost_usd="0")
+
+TEXTS: tuple[tuple[type[Fact], str, int], ...] = (
+    (events.PhaseEntered, "because", 200),
+    (events.PhaseEntered, "detail", 2_500),
+    (events.DefaultPlanUsed, "reason", 2_500),
+    (events.Concluded, "verdict reasoning", 40_000),
+    (events.Paused, "reason", 2_500),
+    (events.Paused, "request_id", 100),
+    (events.Resumed, "reason", 2_500),
+    (events.Resumed, "request_id", 100),
+    (events.Ended, "detail", 2_500),
+    (events.Spoke, "text", 12_000),
+    (events.Spoke, "no_handoff", 2_500),
+    (events.Audited, "text", 12_000),
+    (events.RoundOpened, "briefing new_angle", 4_000),
+    (events.RoundClosed, "summary decision", 4_000),
+    (events.Balloted, "position would_check new_point open_point", 600),
+    (events.Judged, "verdict reasoning common_position would_change", 4_000),
+    (events.Synthesized, "text", 100_000),
+    (events.PositionsFramed, "assumption", 500),
+    (events.Failed, "detail", 500),
+    (events.HandoffFailed, "detail", 2_500),
+    (escalation.MirrorSkipped, "reason", 2_500),
+    (answers.Digested, "summary", 4_000),
+    (answers.Span, "quote", 12_000),
+    (answers.Mark, "why", 400),
+    (answers.Contest, "why", 400),
+    (answers.Claim, "wording evidence", 400),
+    (answers.LeftOut, "why", 400),
+    (answers.DirectMessage, "text", 1_200),
+    (answers.Lookup, "tool", 200),
+    (answers.Lookup, "arguments failed", 4_000),
+    (answers.Lookup, "result", 8_000),
+    (NoteAdded, "text", 8_000),
+    (NoteAdded, "request_id", 100),
+    (TalkConcluded, "reason", 2_500),
+    (Opened, "question", 10_000),
+    (Opened, "instructions", 8_000),
+    (Opened, "output_schema", 20_000),
+    (Opened, "tags", 60),
+    (Debater, "stance role", 500),
+    (Debater, "system_prompt", 8_000),
+    (Document, "title", 300),
+    (Document, "text", 2_000_000),
+    (Document, "url", 2_000),
+    (Framing, "assumption", 500),
+    (Framing, "problem", 2_500),
+    (answers.DefaultPositionsUsed, "reason", 2_500),
+    (StanceRevised, "stance", 500),
+    *((kind, "prompt", 8_000) for kind in (JudgePanel, Moderator, Officer)),
+    (SeatPrompt, "text", 8_000),
+    (Phase, "instruction", 8_000),
+)
+
+NUMBERS: tuple[tuple[type[Fact], dict[str, Any], str, int], ...] = (
+    *((Usage, {}, name, 10**12) for name in ("input_tokens", "cached_tokens", "output_tokens")),
+    (Usage, {}, "milliseconds", 10**9),
+    (Usage, {}, "attempts", 10_000),
+    (Usage, {}, "cost_usd", 1_000_000),
+    (Price, {"model": "m", "output": "1"}, "input", 1_000),
+    (Price, {"model": "m", "input": "1"}, "output", 1_000),
+    (events.Failed, {"seat": "Ada", "round": 1, "cause": "timeout"}, "attempts", 10_000),
+    (escalation.Spent, {}, "reused_turns", 20_000),
+)
+
+
+def is_accepted(fact: Fact) -> bool:
+    try:
+        check_contribution([fact], "somebody")
+    except InvalidRequestError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("kind", "names", "most"), TEXTS, ids=lambda one: getattr(one, "__name__", one))
+def test_a_text_is_as_long_as_whoever_wrote_it_could_make_it(kind: type[Fact], names: str, most: int) -> None:
+    for name in names.split():
+        for length, is_right in ((most, True), (most + 1, False)):
+            text: Any = ("ab\n" if most != 200 else "ab ") * (length // 3) + "x" * (length % 3)
+            fact = kind.model_construct(usage=USAGE, **{name: (text,) if name == "tags" else text})
+            assert is_accepted(fact) is is_right, (name, length)
+
+
+@pytest.mark.parametrize(("kind", "others", "name", "most"), NUMBERS)
+def test_a_number_is_not_beyond_all_measure(
+    kind: type[Fact], others: dict[str, Any], name: str, most: int
+) -> None:
+    for number, is_right in ((most, True), (most + 1, False)):
+        fields = {"attempts": 1, **({"model": "m"} if kind is Usage else {}), **others, name: number}
+        assert is_accepted(kind.model_construct(**fields)) is is_right, number
