@@ -5,6 +5,7 @@ another process has the lease, it waits, follows what that process records, and 
 gone.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -333,7 +334,7 @@ class DebateDriver:
         self, snapshot: DebateSnapshot, seconds: float, on_change: OnChange
     ) -> DebateSnapshot:
         """Watch a debate for at most so many seconds while another process runs it; never takes it over."""
-        version, report_at, own = 0, 0.0, self.leases.holder
+        version, report_at, own = snapshot.debate.version, -math.inf, self.leases.holder
         with anyio.move_on_after(seconds):
             while snapshot.status == "running" or awaits_client(snapshot.debate):
                 if self.is_ending or (await self.leases.find_holders()).get(snapshot.id, own) == own:

@@ -71,6 +71,22 @@ def test_parts_of_one_are_understood_however_they_are_written(text: str) -> None
     assert shares(read(text)) == SEVENTY
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"beliefs": {"Sorrel": 100}, "position": " It is\\ncheaper. ", "reasoning": "So."}', "It is cheaper."),
+        ('{"beliefs": {"Sorrel": 100}, "reasoning": "It is cheaper."}', "It is cheaper."),
+        ("Beliefs: Sorrel 100\nPosition: It is cheaper.", "It is cheaper."),
+        ("Sorrel: 100, as it is cheaper.", "Sorrel: 100, as it is cheaper."),
+        ('{"beliefs": {"Sorrel": 100}, "position": 7}', ""),
+    ],
+)
+def test_a_ballot_has_a_sentence_wherever_the_model_puts_it(text: str, sentence: str) -> None:
+    event = read(text)
+    assert isinstance(event, Balloted), event
+    assert event.position == sentence
+
+
 def test_a_list_of_numbers_goes_by_the_order_in_which_the_voter_was_shown_the_positions() -> None:
     """The second voter's list begins with the second position."""
     assert shares(read("70/20/10", voter=1)) == ["0.2000", "0.7000", "0.1000"]
