@@ -34,6 +34,9 @@ class Row:
         logger.info("%d", 1 + 1)
         assert self.name != "a"
         raise NotImplementedError
+    async def find(self, limit: int = 20) -> None:
+        """Text."""
+    def wait(self, seconds: float = 3) -> None: ...
 if __name__ == "__main__":
     run(1)
 '''

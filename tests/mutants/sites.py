@@ -128,6 +128,9 @@ def enter_statement(node: ast.stmt, place: Place) -> Place:
 
 def is_left_out(node: ast.AST) -> bool:
     match node:
+        case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
+            # Of an interface, which is never called.
+            return all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in body)
         case ast.If(test=ast.Name(id=name) | ast.Attribute(attr=name) | ast.Compare(left=ast.Name(id=name))):
             return name in ("TYPE_CHECKING", "__name__")
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):

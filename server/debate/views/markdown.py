@@ -81,9 +81,7 @@ def round_lines(recorded: Debate, round_number: int) -> list[str]:
     lines = [f"\n*{describe_ballot(ballot)}*" for ballot in ballots if ballot.wave == "blind"]
     lines += talk_lines(debate, recorded, round_number)
     lines += [
-        f"\n*{describe_passage(passage)}*"
-        for passage in debate.passages
-        if passage.round == round_number and shows_seat(debate, passage.seat)
+        f"\n*{describe_passage(passage)}*" for passage in debate.passages if passage.round == round_number
     ]
     for ballot in ballots:
         if ballot.wave != "blind":

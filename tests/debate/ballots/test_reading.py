@@ -74,7 +74,10 @@ def test_parts_of_one_are_understood_however_they_are_written(text: str) -> None
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"beliefs": {"Sorrel": 100}, "position": " It is\\ncheaper. ", "reasoning": "So."}', "It is cheaper."),
+        (
+            '{"beliefs": {"Sorrel": 100}, "position": " It is\\ncheaper. ", "reasoning": "So."}',
+            "It is cheaper.",
+        ),
         ('{"beliefs": {"Sorrel": 100}, "reasoning": "It is cheaper."}', "It is cheaper."),
         ("Beliefs: Sorrel 100\nPosition: It is cheaper.", "It is cheaper."),
         ("Sorrel: 100, as it is cheaper.", "Sorrel: 100, as it is cheaper."),

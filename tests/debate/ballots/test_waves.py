@@ -244,6 +244,18 @@ def test_the_verdict_says_who_moved_by_how_much_and_because_of_what() -> None:
     assert "- in private not for what they argued: Opponent\n" in shown
 
 
+def test_a_vote_before_the_talk_says_what_voters_held_before() -> None:
+    def ballot(call: Any) -> dict[str, Any]:
+        return build_ballot("A" if call.round == 1 else "B")
+
+    phases = ["voting", "opening", "voting"]
+    found = build_verdict(
+        hold("none", task_script({"ballot": ballot}), options={"phases": phases}).play().debate
+    ).beliefs
+    assert (found.before[0], found.after[0]) == ("Proponent 0.80 (2 votes)", "Opponent 0.80 (2 votes)")
+    assert found.changed == "yes"
+
+
 def test_another_model_that_answers_for_a_voter_is_no_change_of_mind() -> None:
     def ballot(call: Any) -> dict[str, Any]:
         return build_ballot("A" if call.slot_index == BLIND_BALLOT else "B")

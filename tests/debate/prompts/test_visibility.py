@@ -84,6 +84,18 @@ def play_debate(judges: dict[str, Any] | None = None, **visibility: Any) -> Deba
     return at.play()
 
 
+def read_passages(visibility: dict[str, Any], queries: dict[str, str]) -> DebateSimulation:
+    """A debate on a document that is too long for its models, in which seats ask for passages of it."""
+    text = "".join(f"Line {number} of a long report.\n" for number in range(4_000))
+    documents = [{"title": "Report", "text": text}]
+    setup = build_setup(documents=documents, options={"visibility": visibility})
+    words = {
+        "digest": {"summary": "Lines.", "quotes": []},
+        "argument": lambda c: f"So.\n[read doc 1: {queries[c.seat]}]" if c.seat in queries else "Not so.",
+    }
+    return simulate(add_windows(setup, [Window(model="scripted", tokens=8_000)]), task_script(words)).play()
+
+
 def build_events(at: DebateSimulation) -> list[dict[str, Any]]:
     stored = at.stored()
     return list(VIEWS["events"].build(ViewSource(stored.id, stored.debate, stored.entries))["events"])
@@ -238,20 +250,21 @@ class TestSingleSeats:
     def test_a_passage_is_hidden_from_debaters_with_the_seat_that_asked_for_it(
         self, seats: list[str]
     ) -> None:
-        text_ = "".join(f"Line {number} of a long report.\n" for number in range(4_000))
-        setup = build_setup(
-            documents=[{"title": "Report", "text": text_}],
-            options={"visibility": {"hide_from_seats": seats}},
-        )
-        words = {
-            "digest": {"summary": "Lines.", "quotes": []},
-            "argument": lambda c: "So.\n[read doc 1: 1234]" if c.seat == "Proponent" else "Not so.",
-        }
-        at = simulate(add_windows(setup, [Window(model="scripted", tokens=8_000)]), task_script(words)).play()
+        at = read_passages({"hide_from_seats": seats}, {"Proponent": "1234"})
         assert [passage.found for passage in at.debate.passages]
         for seat, is_shown in (("Proponent", True), ("Opponent", not seats), ("judge 1", True)):
             assert ('asked for: "1234"' in TestSeats().prompt_text(at, seat)) == is_shown
             assert ("Line 1234 of a" in TestSeats().prompt_text(at, seat)) == is_shown
+
+    @pytest.mark.parametrize(
+        ("hidden", "shown"), [(["Proponent"], ["2345"]), (["judges"], ["1234", "2345"]), (["debaters"], [])]
+    )
+    def test_clients_are_told_what_was_asked_for_by_whom_they_may_hear(
+        self, hidden: list[str], shown: list[str]
+    ) -> None:
+        at = read_passages({"hide_from_client": hidden}, {"Proponent": "1234", "Opponent": "2345"})
+        told = render_transcript(at.debate, at.log)
+        assert [query for query in ("1234", "2345") if f'"{query}"' in told] == shown
 
     def test_a_name_is_found_in_any_case_and_an_unknown_one_refused_with_those_there_are(self) -> None:
         setup = build_setup(
