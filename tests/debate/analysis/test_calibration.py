@@ -47,11 +47,11 @@ def test_the_likeliest_side_is_corrected_and_the_others_keep_their_proportions()
 
 
 def test_beliefs_are_sorted_into_tenths() -> None:
-    outcomes = [Outcomes(0.0, 1, 4), Outcomes(0.75, 1, 1), Outcomes(0.7, 0, 3), Outcomes(1.0, 2, 2)]
+    outcomes = [Outcomes(0.0, 1, 4), Outcomes(0.75, 1, 2), Outcomes(0.71, 0, 2), Outcomes(1.0, 2, 2)]
     assert sort_into_bins(outcomes) == [
         Bin(0.0, 0.1, 4, 0.0, 0.25),
-        Bin(0.7, 0.8, 4, pytest.approx(0.7125), 0.25),
+        Bin(0.7, 0.8, 4, 0.73, 0.25),
         Bin(0.9, 1.0, 2, 1.0, 1.0),
     ]
-    assert compute_calibration_error(sort_into_bins(outcomes)) == pytest.approx((4 * 0.25 + 4 * 0.4625) / 10)
+    assert compute_calibration_error(sort_into_bins(outcomes)) == pytest.approx((4 * 0.25 + 4 * 0.48) / 10)
     assert compute_calibration_error([]) == 0

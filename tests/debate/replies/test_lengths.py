@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from server.debate.facts.events import Event
 from server.debate.replies.extract import Reply, build_failure
 from server.debate.rules.calls import Call
 from tests.support.analyst_debates import DOUBLED, build_link, extract
@@ -38,7 +37,7 @@ def find_event(at: DebateSimulation, kind: str) -> Any:
     return next(event for event in at.events if event.kind == kind)
 
 
-def count(event: Event, *names: str) -> set[int]:
+def count(event: object, *names: str) -> set[int]:
     return {len(getattr(event, name)) for name in names}
 
 
@@ -124,5 +123,5 @@ def test_the_longest_that_is_kept_is_not_marked_as_cut() -> None:
         return Reply(texts[call.task], build_usage()) if call.task in texts else default_script(call)
 
     at = simulate(build_setup(options={"phases": ["opening", "deliverable"]}), script).play()
-    assert at.debate.deliverable
-    assert not any(answer.cut for answer in (*at.debate.turns, at.debate.deliverable))
+    assert not find_event(at, "spoke").cut
+    assert not find_event(at, "synthesized").cut
