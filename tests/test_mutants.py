@@ -55,6 +55,7 @@ CHANGES = [
     ("x = a[b:]", {"x = a[:]"}),
     ("x = a['k']", {"x = a['k?']"}),
     ("x = a.get('k')", {"x = a.get('k?')"}),
+    ("x = {'k': a, 'no such k': b}", {"x = {'k?': a, 'no such k': b}"}),
     ("x += a", {"pass", "x -= a"}),
     ("x = a if b else c", {"x = a if True else c", "x = a if False else c"}),
     ("x = [a for a in b if a]", {"x = [a for a in b if True]", "x = [a for a in b if False]"}),

@@ -94,8 +94,7 @@ def render_verdict(source: ViewSource) -> str:
     debate = source.debate
     if markdown.has_result(debate):
         return markdown.render_verdict(debate)
-    missing = "No verdict" if debate.ended else "No verdict yet"
-    return f"{missing}: the debate is {source.status}, round {debate.round}.\n"
+    return f"No verdict: the debate is {source.status}, round {debate.round}.\n"
 
 
 def build_prompts(source: ViewSource) -> ViewData:

@@ -70,6 +70,12 @@ def test_draws_have_the_mean_of_the_skill_and_half_of_its_spread() -> None:
     assert spread == pytest.approx((right * wrong / 108**2 / 109) ** 0.5 / 2, rel=0.06)
 
 
+def test_a_seed_draws_the_same_in_every_release() -> None:
+    draws = [draw_accuracy("unknown", know({"m": Tally(100, 140)}), seed) for seed in range(300)]
+    assert draws[:3] == [0.7656, 0.7589, 0.8046]
+    assert sum(draws) == pytest.approx(220.2513, abs=1e-6)
+
+
 def test_the_correlation_of_errors_needs_errors_that_differ() -> None:
     assert compute_phi(Missed(10, 0, 5, 0)) is None
     assert compute_phi(Missed(10, 5, 5, 5)) == 1
