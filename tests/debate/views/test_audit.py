@@ -53,7 +53,8 @@ class TestInterventions:
 class TestAnalysis:
     def test_it_counts_by_round_debater_and_judge(self) -> None:
         def script(call: Call) -> ScriptAnswer:
-            return Reply(str(plain_script(call)), build_usage(), cut=call.round == 2)
+            is_last = (call.seat, call.round) == ("Opponent", 2)
+            return Reply(str(plain_script(call)) + " More." * is_last, build_usage(), cut=is_last)
 
         at = simulate(script=script).play()
         counts = build_analysis(at.debate)
@@ -62,7 +63,10 @@ class TestAnalysis:
             {"round": 2, "phase": "rebuttal", "turns": 2, "judgments": 0, "failures": 0},
             {"round": 3, "phase": "verdict", "turns": 0, "judgments": 2, "failures": 0},
         ]
-        assert counts["debaters"]["Opponent"] == {"turns": 2, "words": 6, "cut": 1, "failures": 0}
+        assert counts["debaters"] == {
+            "Proponent": {"turns": 2, "words": 6, "cut": 0, "failures": 0},
+            "Opponent": {"turns": 2, "words": 7, "cut": 1, "failures": 0},
+        }
         assert counts["judges"] == {
             "judge 1": [
                 {"reading": 1, "winner": "Proponent", "margin": 2},
