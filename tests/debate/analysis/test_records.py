@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.debate.analysis.calibration import NO_CALIBRATION
 from server.debate.analysis.judgments import Judgment, Reading, list_sides
 from server.debate.analysis.records import (
     BallotStatistics,
@@ -105,6 +106,16 @@ def test_the_error_of_beliefs_is_that_of_the_mean_of_both_readings() -> None:
     assert summarize(judge("1", "ab", beliefs="84")).brier == Fraction(9, 100)
     assert summarize(judge("1", "aa")).brier is None
     assert summarize(judge("1", "a-", beliefs="88")).brier is None
+
+
+def test_a_judge_that_is_right_more_often_than_it_is_sure_is_believed_more() -> None:
+    modest = [judge(str(n), "aa", beliefs="66") for n in range(20)]
+    calibration = summarize(*modest).calibration
+    assert (calibration.items, calibration.intercept > 0) == (20, True)
+    assert calibration.correct({"a": 0.4, "b": 0.6})["b"] > 0.7
+    assert summarize(*modest[1:]).calibration == NO_CALIBRATION
+    always_wrong = [replace(one, gold="b") for one in modest]
+    assert summarize(*always_wrong).calibration.correct({"a": 0.4, "b": 0.6})["b"] < 0.5
 
 
 def test_what_is_not_in_a_choice_is_spread_over_the_other_sides() -> None:

@@ -165,7 +165,6 @@ class TestRefused:
         assert isinstance(event, Spoke)
         assert event.cut
 
-    @pytest.mark.full
     def test_what_was_not_asked_for_is_refused_with_what_was_wrong(self) -> None:
         at = simulate(build_setup(options={"judges": {"models": [CALLER]}})).play()
         assert refused(at, "judge 1", "Hard to say.") == (

@@ -72,7 +72,6 @@ def test_long_hostile_text_is_cleaned_in_time_that_grows_with_its_length(piece: 
     assert len(quote(piece * 200_000).splitlines()) == 1
 
 
-@pytest.mark.full
 @given(HOSTILE)
 def test_every_line_of_a_quotation_is_marked_as_one(text: str) -> None:
     for block in (quote(text), quote_verbatim(text)):

@@ -206,7 +206,6 @@ class TestPrivacy:
         assert sorted(order, key=first.index) == order
         assert sorted(order, key=second.index) == order[1:] + order[:1]
 
-    @pytest.mark.full
     def test_the_last_100_messages_are_remembered(self) -> None:
         asking = ["cross_examination"] * 3
         made = build_setup(debaters=build_debaters(26), options={"phases": [*asking, "synthesis"]})

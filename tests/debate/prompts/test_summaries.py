@@ -26,7 +26,6 @@ def test_the_first_speaker_has_nothing_to_answer() -> None:
     assert render(at.debate, at.pending_calls()[0]).summary.opponent_text == ""
 
 
-@pytest.mark.full
 def test_in_declared_order_a_speaker_answers_the_previous_one() -> None:
     def script(call: Call) -> str:
         return call.seat
