@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def import_everything() -> None:
     for package in map(import_module, PACKAGES):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if module.name not in LEFT_OUT:
-                import_module(module.name)
+                with suppress(ModuleNotFoundError):  # an extra is not installed: the program will say so
+                    import_module(module.name)
     if measured:
         measured.stop()
         measured.save()
