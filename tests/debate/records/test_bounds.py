@@ -66,7 +66,6 @@ TEXTS: tuple[tuple[type[Fact], str, int], ...] = (
     (Document, "url", 2_000),
     (Framing, "assumption", 500),
     (Framing, "problem", 2_500),
-    (answers.DefaultPositionsUsed, "reason", 2_500),
     (StanceRevised, "stance", 500),
     *((kind, "prompt", 8_000) for kind in (JudgePanel, Moderator, Officer)),
     (SeatPrompt, "text", 8_000),
