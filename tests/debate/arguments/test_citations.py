@@ -89,6 +89,12 @@ def test_an_id_alone_attacks_the_other_side_and_supports_the_own() -> None:
     assert links(debate, "Proponent", 2, 2) == ["supports Proponent 1.1"]
 
 
+def test_a_name_of_one_letter_is_no_reference_without_brackets() -> None:
+    debate = argue("[1] a", "[1] b", "[1] It grew by B 1.1 percent.", "[1] As Proponent 1.1 says.").debate
+    assert links(debate, "Proponent", 2) == []
+    assert links(debate, "Opponent", 2) == ["cites Proponent 1.1"]
+
+
 def test_whoever_stands_for_the_same_is_supported_and_whoever_is_neutral_only_cites() -> None:
     debaters = build_debaters(4)
     debaters[1]["stance"] = debaters[0]["stance"]

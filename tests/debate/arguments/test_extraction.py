@@ -1,5 +1,6 @@
 """An analyst reads what turns claim: exact places, links by id, what is left out; and the debate does without it."""
 
+import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
@@ -249,8 +250,14 @@ class TestLinks:
             f'[Bob 1.1] "{TURNS["Bob"]}" (claimed by Ada too, as the analyst reads it)'
         ]
         assert "p1 ---|same as, says the analyst| p0" in draw(at.debate, "mermaid")
-        assert ">same_as<" in draw(at.debate, "graphml")
-        assert ">analyst<" in draw(at.debate, "graphml")
+        graph = ET.fromstring(draw(at.debate, "graphml"))  # noqa: S314  (our own)
+        (edge,) = graph.iterfind(".//{*}edge")
+        assert {one.get("key"): one.text for one in edge} == {
+            "relation": "same_as",
+            "according_to": "analyst",
+        }
+        declared = {key.get("id") for key in graph.iterfind("{*}key")}
+        assert declared == {one.get("key") for one in graph.iterfind(".//{*}data")}
 
     @pytest.mark.parametrize(
         ("said", "read", "told"),

@@ -94,6 +94,13 @@ class TestTurns:
     def test_any_language_is_kept_as_it_is(self, said: str) -> None:
         assert says(said).text == said
 
+    def test_thoughts_that_a_turn_quotes_are_a_part_of_it(self) -> None:
+        said = "It answers <think>so</think> in the end."
+        assert says(said).text == said
+        assert (
+            says("<think>so</think> In the end.").text == says("so</think>In the end.").text == "In the end."
+        )
+
     def test_line_ends_are_made_one_kind(self) -> None:
         assert says("a\r\nb\rc\nd\te").text == "a\nb\nc\nd\te"
 
