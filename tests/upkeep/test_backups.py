@@ -149,6 +149,6 @@ def test_the_command_makes_a_backup_and_asks_before_it_overwrites(
     assert made.stdout.startswith(f"{database} was copied to {target} (")
     assert "Tea?" in cli("--db", str(target), "list").stdout
     refused = cli("backup", str(target))
-    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr.strip().endswith("exists already. Name another file, or add --overwrite.")
     assert cli("backup", str(target), "--overwrite").exit_code == 0

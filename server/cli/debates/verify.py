@@ -11,6 +11,7 @@ import click
 
 from server.cli import session
 from server.cli.completion import complete_id
+from server.debate.facts.errors import InvalidRequestError
 from server.debate.facts.text import clean_line
 from server.engine.database.errors import DebateDeletedError
 from server.settings import Settings
@@ -38,13 +39,16 @@ def verify(settings: Settings, file: BinaryIO, key: str | None, kept: BinaryIO |
     # They import the rules of debates, which `--help` does not need.
     from server.engine.debates import utc_now  # noqa: PLC0415
     from server.engine.transfer import MAX_FILE_BYTES, parse_export  # noqa: PLC0415
-    from server.engine.verification import Keys, verify_file  # noqa: PLC0415
+    from server.engine.verification import Check, Keys, verify_file  # noqa: PLC0415
 
-    data, known = (
-        parse_export(each.read(MAX_FILE_BYTES + 1)) if each is not None else None for each in (file, kept)
-    )
     keys = Keys(read_public_key(key) if key else None, find_own_key(settings))
-    checks = verify_file(data, keys, known, utc_now())
+    try:
+        data, known = (
+            parse_export(each.read(MAX_FILE_BYTES + 1)) if each is not None else None for each in (file, kept)
+        )
+        checks = verify_file(data, keys, known, utc_now())
+    except InvalidRequestError as error:  # a file that is none does not hold
+        checks = [Check("file", "wrong", str(error))]
     findings = {check.finding for check in checks}
     code = WRONG if "wrong" in findings else INCOMPLETE if "unknown" in findings else 0
     if as_json:
