@@ -77,24 +77,26 @@ def find_repeated(
         InvalidRequestError: the id belongs to another request.
     """
     made = [
-        entry
+        (entry, entry.event)
         for entry in debate_entries
-        if request.request_id and getattr(entry.event, "request_id", "") == request.request_id
+        if request.request_id
+        and isinstance(entry.event, Steering)
+        and entry.event.request_id == request.request_id
     ]
     if not made:
         return None
-    before = replay(entry.event for entry in debate_entries[: made[0].seq - 1])
-    age = datetime.fromisoformat(made[0].at) - datetime.fromisoformat(debate_entries[0].at)
-    request = replace(request, elapsed=ElapsedTime(age.total_seconds()))
-    if isinstance(first := made[0].event, Steering):
-        recorded = find_action(first).rebuild(first)
-        request = replace(request, price=recorded.price, window=recorded.window)
+    first, fact = made[0]
+    before = replay(entry.event for entry in debate_entries[: first.seq - 1])
+    age = datetime.fromisoformat(first.at) - datetime.fromisoformat(debate_entries[0].at)
+    recorded = find_action(fact).rebuild(fact)
+    elapsed = ElapsedTime(age.total_seconds())
+    request = replace(request, elapsed=elapsed, price=recorded.price, window=recorded.window)
     with suppress(InvalidRequestError):
         again = build_intervention(before, action, request)
-        if [redact_model(event, MODEL_FIELDS) for event in again.events] == [entry.event for entry in made]:
+        if [redact_model(event, MODEL_FIELDS) for event in again.events] == [event for _, event in made]:
             return Intervention((), again.effect)
     raise InvalidRequestError(
-        f"request_id={request.request_id!r} belongs to another intervention, entry {made[0].seq} of this debate. "
+        f"request_id={request.request_id!r} belongs to another intervention, entry {first.seq} of this debate. "
         "Pass a new one, or repeat that call as it was."
     )
 

@@ -87,7 +87,9 @@ class TestTranscript:
         assert text.endswith(PARTS[-1])
 
     def test_it_can_begin_at_a_round(self) -> None:
-        later = transcript(simulate(script=plainly).play(), 2)
+        at = simulate(script=plainly).play()
+        whole, later = transcript(at), transcript(at, 2)
+        assert "## Round 1: opening" in whole
         assert later.startswith(f'# "{QUESTION}"\n\n## Round 2: rebuttal\n')
         assert "## Verdict" in later
 
