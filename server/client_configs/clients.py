@@ -180,7 +180,7 @@ CLIENTS = {
         servers=("mcp_servers",),
         syntax="toml",
         build_entry=build_codex_entry,
-        remark="Codex does not start without it (`required = true`): `codex exec` would not wait for its tools.",
+        remark="With `required = true` Codex does not start without it: `codex exec` would not wait for its tools.",
     ),
     "gemini": Client(
         "Gemini CLI",

@@ -53,14 +53,16 @@ class Outcome(Action[OutcomeRecorded]):
 
 
 def find_position(debate: Debate, text: str) -> str:
-    """The debater that a name or a stance is of; "" for "none"."""
+    """The debater that a name or a stance is of; "" for "none", which no debater can be called."""
     wanted, debaters = normalize(text), debate.setup.debaters
+    if wanted == NOBODY:
+        return ""
     found = [debater.name for debater in debaters if normalize(debater.name) == wanted]
     found = found or [debater.name for debater in debaters if wanted and normalize(debater.stance) == wanted]
     positions = "; ".join(f"{debater.name} ({debater.stance})" for debater in debaters)
     problem = "Pass in `to` who turned out right: a debater, the stance of one, or none."
-    require(len(found) == 1 or wanted == NOBODY, f"{problem} Positions: {positions}.")
-    return found[0] if found else ""
+    require(len(found) == 1, f"{problem} Positions: {positions}.")
+    return found[0]
 
 
 def normalize(text: str) -> str:

@@ -15,6 +15,8 @@ from server.debate.facts.escalation import MirrorHeld, MirrorReading, Spent
 from server.debate.facts.interventions import InterventionFact, OutcomeRecorded
 from server.debate.facts.setup.ledger import LedgerExtract
 from server.debate.facts.setup.opened import Opened
+from server.debate.interventions.action import InterventionRequest
+from server.debate.interventions.outcome import Outcome
 from server.debate.interventions.registry import find_action
 from server.debate.machine.transitions import apply
 from server.debate.state.debate import Debate
@@ -136,6 +138,14 @@ def test_what_was_known_is_said_beside_the_confidence() -> None:
     debate = play(judged_setup(ledger=build_ledger(**calibrated)), find("A", 95), find("A", 95))
     votes = debate.verdict.votes if debate.verdict else ()
     assert pool_judges(debate, votes).beliefs[debate.names[0]] < 0.9
+
+
+def test_none_turned_out_right_is_said_of_nobody_also_where_a_position_is_called_so() -> None:
+    rows = [{"name": "Ada", "stance": "PostgreSQL"}, {"name": "Ben", "stance": "none"}]
+    ended = simulate(build_setup(debaters=rows)).play().debate
+    for said, truth in (("None.", ""), ("Ben", "Ben")):
+        made = Outcome().take(ended, InterventionRequest(to=said)).events
+        assert [event.truth for event in made if isinstance(event, OutcomeRecorded)] == [truth]
 
 
 def test_votes_without_judges_are_not_pooled() -> None:

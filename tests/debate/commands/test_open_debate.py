@@ -209,6 +209,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a judge's name": (named("Ada", "Judge 1"), "called 'Judge 1': another seat has this name."),
     "a judge's name behind a blank": (named("Ada", " judge 1"), "' judge 1': another seat has this name."),
     "no side": (named("Ada", "None"), "called 'None': the word means that no side is right. Name it after"),
+    "null": (named("Ada", "\uff2e\uff35\uff2c\uff2c"), "the word means that no side is right. Name it after"),
     "no winner": (named("Ada", "TIE"), "called 'TIE': the word means that nobody won."),
     "everybody": (named("Ada", "Option all"), "called 'Option all': the word means everybody."),
     "who calls": (named("Ada", "Caller"), "called 'Caller': the word means whoever calls this server."),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
+from unicodedata import normalize
 
 from server.debate.commands.requests import DebateRequest, DebaterInput
 from server.debate.commands.setup.formats import Format
@@ -28,6 +29,7 @@ from server.debate.state.seats import SEAT_KINDS
 
 RESERVED_NAMES = {
     "none": "that no side is right",
+    "null": "that no side is right",
     "tie": "that nobody won",
     "all": "everybody",
     CALLER: "whoever calls this server",
@@ -120,7 +122,7 @@ def check_debaters(debaters: Sequence[DebaterInput], row: Format) -> None:
 
 def check_name_is_free(name: str) -> None:
     """Raises InvalidRequestError for a name that means something else where debaters are named."""
-    plain = normalize_name(name)
+    plain = normalize_name(normalize("NFKC", name))
     refusal = f"A debater cannot be called {name!r}"
     is_of_seat = seat_kind(plain) != "debaters" or plain in SEAT_KINDS
     require(not is_of_seat, f"{refusal}: another seat has this name.")
