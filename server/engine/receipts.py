@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import anyio
 from anyio import to_thread
 
 from server.debate.facts.errors import DebateError, InvalidRequestError, require
@@ -31,6 +32,8 @@ PROVES = (
     "That the holder of this key recorded these entries and counted these votes so. Not that the models named gave the "
     "answers (models sign nothing), nor that the verdict is right."
 )
+
+MOST_SECONDS_AT_THE_END = 1.0  # that the end of the process waits for a signature
 
 logger = logging.getLogger(__name__)
 
@@ -172,7 +175,9 @@ def sign_when_ended(manager: DebateManager, snapshot: DebateSnapshot) -> None:
 
 async def sign_now(manager: DebateManager, snapshot: DebateSnapshot) -> None:
     try:
-        await make_receipt(manager, snapshot)
+        # A command of the terminal ends with its debate: what has begun is finished, unless the database hangs.
+        with anyio.move_on_after(MOST_SECONDS_AT_THE_END, shield=True):
+            await make_receipt(manager, snapshot)
         manager.store.journal.checkpoint_soon()  # the last write of a debate, as a rule
     # A debate does not fail because its receipt does, which is made when it is read.
     except Exception as error:

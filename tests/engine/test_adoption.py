@@ -141,6 +141,9 @@ async def test_a_fork_of_what_others_recorded_counts_no_more_than_that(database:
         early = await fork()
         assert (early.provenance.recorded_here, early.provenance.entries_elsewhere) == (False, 1)
         assert early.provenance.signed_by not in ("", OTHER_ID)  # this installation recorded its end
+        run_raw(database, "delete from kept_text")
+        rows, _ = await list_debates(here)
+        assert {row.debate_id: row.provenance for row in rows}[early.id] == early.provenance
         assert (await sum_judges(here), await recall_ids(here)) == ([], set())
         await adopt_debates(here, [restored.id])
         late = await fork()

@@ -109,7 +109,8 @@ async def find_listed(store: "DebateStore", listings: Sequence[StreamListing]) -
             adopted=bool(origin and origin.adopted),
             entries_elsewhere=origin.elsewhere if origin else head.seq,
         )
-        if name in receipts and not signed_by:
+        may_end_here = one.status in SIGNED_STATUSES and found[name].entries_elsewhere < head.seq
+        if not signed_by and (name in receipts or may_end_here):
             unknown.append(name)
     loaded = await store.load_many(unknown) if unknown else {}
     return found | {name: snapshot.provenance for name, snapshot in loaded.items()}
