@@ -165,8 +165,8 @@ SAFETY_LINES = {
     ),
     "intervene twice for one delivery": SafetyLine(
         "server/engine/database/repeats.py",
-        'getattr(entry.event, "request_id", "") == request.request_id',
-        "False",
+        "and entry.event.request_id == request.request_id",
+        "and False",
         "tests/hooks/test_hooks.py::test_an_intervention_that_was_not_noted_is_made_once",
     ),
     "run what was not recorded here": SafetyLine(
