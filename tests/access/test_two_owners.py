@@ -191,7 +191,16 @@ async def test_no_method_of_a_manager_takes_the_id_of_another_owners_debate(data
     }
     needs = {"actor": "test", "wait": 0, "run": True}
     # What is asked of a debate that was loaded before, and what builds one from entries that were read.
-    only_known = {"release", "is_working", "attend", "is_run", "restore", "build_snapshot", "compute_seal"}
+    only_known = {
+        "release",
+        "is_working",
+        "attend",
+        "is_run",
+        "restore",
+        "build_snapshot",
+        "compute_seal",
+        "read_origin",
+    }
     async with open_two_owners(database, "auto") as both:
         theirs, ben = await start(both.ann), both.manager.of("ben")
         tried = []
