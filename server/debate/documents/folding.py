@@ -21,6 +21,7 @@ SOFT_HYPHEN = "\u00ad"
 
 _DOUBLE = "“”„‟«»〝〞〟＂❝❞″‶「」『』｢｣"
 _SINGLE = "‘’‚‛‹›❛❜′ʼ＇`´"
+_ELLIPSES = "…⋯‥"
 _DASHES = "‐‑‒–—―−﹘﹣－⸺⸻"
 _INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
 _MARKS = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f\u3099\u309a"
@@ -31,13 +32,13 @@ _PAGE_BREAK = rf"{_GAP}*\n\[page \d{{1,5}}\]\n{_GAP}*"
 
 # One set of characters first, which the engine looks for much faster than for alternatives.
 _TYPOGRAPHY = re.compile(
-    rf"[\s{_INVISIBLE}{_DOUBLE}{_SINGLE}{_DASHES}{''.join(_LIGATURES)}',.…-](?:"
+    rf"[\s{_INVISIBLE}{_DOUBLE}{_SINGLE}{_DASHES}{''.join(_LIGATURES)}{_ELLIPSES}',.-](?:"
     # All but a single blank, with the line that a page begins with.
     rf"(?P<gap>(?<={_GAP})(?:(?<! )|(?={_GAP})){_GAP}*(?:(?<=\n)\[page \d{{1,5}}\]\n{_GAP}*)?)"
     rf"|(?P<double>(?<=[{_DOUBLE}])|(?<=`)`|(?<=')'|(?<=‘)‘|(?<=’)’|(?<=,),)"
     rf"|(?P<single>(?<=[{_SINGLE}]))"
     rf"|(?P<dash>(?<=[{_DASHES}])[{_DASHES}-]*|(?<=-)-+)"
-    r"|(?P<ellipsis>(?<=…)|(?<=\.)\s\.\s\.)"
+    rf"|(?P<ellipsis>(?<=[{_ELLIPSES}])|(?<=\.)\s\.\s\.)"
     rf"|(?P<ligature>(?<=[{''.join(_LIGATURES)}]))"
     r")"
 )

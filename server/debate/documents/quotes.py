@@ -64,12 +64,16 @@ _OPENERS = {
 """What a quotation that ends with this mark begins with, in the languages that use it."""
 
 _BEFORE_REFERENCE = re.compile(r"[\s.,;:!?*_]{0,4}$")
-_BETWEEN = re.compile(r"[\s.,;:!?*_]{0,4}")
 _BEFORE_QUOTE = frozenset(" \t\n([{（—–-:/*_")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*\.\.\.\s*\]|\(\s*\.\.\.\s*\)|\.\.\.)\s*")
 _INLINE_CODE = re.compile(r"(?<!`)(`+)([^`\n]+)\1$")
-_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
+_BEHIND_FENCE = re.compile(r"[\s.,;:!?*_>]{0,16}")
+_FENCE = re.compile(
+    r"^(?P<before>(?:[ \t>]|(?P<item>[-*+][ \t]|\d{1,9}[.)][ \t]))*)(?P<marks>`{3,}|~{3,})(?P<after>[^\n]*)",
+    re.MULTILINE,
+)
+_QUOTE_MARKS = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 )
@@ -102,6 +106,11 @@ class _Fence(NamedTuple):
     code: int  # where it begins
     code_end: int
     end: int
+    is_quoted: bool  # its lines begin with >
+
+    def read(self, text: str, start: int, end: int) -> str:
+        """The code of a piece of it."""
+        return (_QUOTE_MARKS.sub("", text[start:end]) if self.is_quoted else text[start:end]).strip()
 
 
 @lru_cache(maxsize=1024)
@@ -155,12 +164,16 @@ def _list_fences(text: str) -> Iterator[_Fence]:
     opened = None
     for line in _FENCE.finditer(text):
         if opened is None:
-            opened = None if "`" in line[2] else line  # else it is code within the line
-        elif line[1].startswith(opened[1]):
-            yield _Fence(opened.start(), opened.end(), line.start(), line.end(1))
+            opened = None if "`" in line["after"] else line  # else it is code within the line
+        elif line["marks"].startswith(opened["marks"]) and not line["item"]:
+            yield _build_fence(opened, line.start(), line.end("marks"))
             opened = None
     if opened:
-        yield _Fence(opened.start(), opened.end(), len(text), len(text))
+        yield _build_fence(opened, len(text), len(text))
+
+
+def _build_fence(opened: re.Match[str], code_end: int, end: int) -> _Fence:
+    return _Fence(opened.start("marks"), opened.end(), code_end, end, ">" in opened["before"])
 
 
 def _find_fenced(text: str, fences: list[_Fence], reference: re.Match[str]) -> Quote | None:
@@ -169,9 +182,9 @@ def _find_fenced(text: str, fences: list[_Fence], reference: re.Match[str]) -> Q
     if not before:
         return None
     fence = fences[before - 1]
-    if not _BETWEEN.fullmatch(text, fence.end, reference.start()):
+    if not _BEHIND_FENCE.fullmatch(text, fence.end, reference.start()):
         return None
-    code = text[fence.code : fence.code_end].strip()
+    code = fence.read(text, fence.code, fence.code_end)
     return Quote(code, int(reference["number"]), fence.start, reference.end())
 
 
@@ -182,7 +195,7 @@ def _find_inside(text: str, begin: int, fences: list[_Fence], reference: re.Matc
     if fence is None or fence.code > reference.start() or text[reference.end() : fence.code_end].strip():
         return None
     start = max(fence.code, begin)
-    code = text[start : reference.start()].strip()
+    code = fence.read(text, start, reference.start())
     return Quote(code, int(reference["number"]), start, reference.end())
 
 

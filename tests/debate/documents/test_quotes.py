@@ -58,6 +58,8 @@ def test_quotes_are_found_in_the_quotation_marks_of_every_language(quoted: str) 
         'He said: "We can \'t go on like this."',
         "The final office report says",
         "that nai\u0308ve plans fail...",
+        "that naïve plans fail\u22ef",
+        "that naïve plans fail\u2025",
         f"that na{SOFT_HYPHEN}ïve plans fail",
         "on like this.'' Nobody answered. The well-known",
         "Nobody an- swered. The well- known rule",
@@ -145,6 +147,11 @@ def test_a_quote_tells_where_its_ellipsis_leaves_words_out(
         ("```\nThe pilot ran for eleven weeks (doc 1)\n```", True),
         ("```\nThe pilot ran for eleven weeks (doc 1)", True),
         ("```\n“The pilot ran for eleven weeks” (doc 1)\n```", True),
+        ("1. ```\n   The pilot ran\n   for eleven weeks.\n   ``` (doc 1)", True),
+        ("- ```\n  The pilot ran for eleven weeks.\n  ```\n  (doc 1)", True),
+        ("- ```\n  - ```\n  The pilot ran for eleven weeks.\n  ``` (doc 1)", False),
+        ("> ```\n> The pilot ran\n> for eleven weeks.\n> ```\n> (doc 1)", True),
+        ("> ```\n> The pilot ran\n> for eleven weeks (doc 1)\n> ```", True),
     ],
 )
 def test_code_that_names_a_document_is_a_quote(text: str, found: bool) -> None:
