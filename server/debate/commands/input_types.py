@@ -19,24 +19,39 @@ def take_one(given: Any) -> Any:
 
 LONGEST_ADDRESS = 4096
 
+_EXTENSION = r"\.[a-z][a-z0-9]{0,4}"
 _ADDRESS = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+"  # of a page
-    r"|(?:~|\.{1,2}|[a-z]:)?[\\/](?:\S*|(?!.*[.,;?!] ).*\.[a-z][a-z0-9]{0,4})"  # of a file
-    r"|\S+\.[a-z][a-z0-9]{0,4}",
+    rf"|(?:~|[a-z]:|\\)[\\/](?:\S*|(?!.*[.,;?!] ).*{_EXTENSION})"  # of a file
+    rf"|(?=\S*[\\/])\S+{_EXTENSION}"
+    rf"|(?:\.{{1,2}}|[\\/][^\s\\/]+)[\\/](?!.*[.,;?!] ).*{_EXTENSION}",
     re.IGNORECASE,
 )
+_LABEL = re.compile(
+    r"^(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:(?:url|link|source|file|path)\s*:\s*)?", re.IGNORECASE
+)
+_LINK = re.compile(r"""!?\[[^\]]*\]\(\s*(\S+?)(?:\s+["'][^"']*["'])?\s*\)""")
+_AROUND = " \t<>'\"`"
 
 Name = Annotated[str, Field(max_length=40)]
 Cleaned = Annotated[str, AfterValidator(clean)]
 
 
+def is_address(line: str) -> bool:
+    """Whether a line only says where something lies, be it an item of a list, a link, or behind a label."""
+    bare = _LABEL.sub("", line.strip(_AROUND)).strip(_AROUND)
+    link = _LINK.fullmatch(bare) if len(bare) <= LONGEST_ADDRESS else None
+    bare = link[1].strip(_AROUND) if link else bare
+    return len(bare) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(bare) is not None
+
+
 def check_is_text(text: str) -> str:
-    """Refuse the address of a document in the place of its text. Raises ValueError."""
-    line = text.strip(" \t\n<>'\"`")
-    if len(line) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(line):
+    """Refuse the address of a document, or several, in the place of its text. Raises ValueError."""
+    lines = [line for line in text.splitlines() if line.strip(_AROUND)]
+    if lines and all(map(is_address, lines)):
         raise ValueError(
-            f"{line[:80]!r} is only where a document lies, and nothing is opened: pass what it says as `text`, and the "
-            "address as `url`. In the terminal, --document FILE reads it"
+            f"{lines[0].strip(_AROUND)[:80]!r} is only where a document lies, and nothing is opened: pass what it says "
+            "as `text`, and the address as `url`. In the terminal, --document FILE reads it"
         )
     return text
 

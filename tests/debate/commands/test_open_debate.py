@@ -274,6 +274,12 @@ def test_a_malformed_request_is_refused(fields: dict[str, Any]) -> None:
         r"C:\Users\me\report 2.docx",
         r"\\server\share",
         "src/app.py",
+        "../notes of May.md",
+        "- https://example.org/a",
+        "2. <https://example.org/a>",
+        "URL: https://example.org/a",
+        "[The report](https://example.org/a 'A report')",
+        "https://example.org/a\n\n* [b](www.example.org)\n- src/app.py",
     ],
 )
 def test_an_address_is_no_text_of_a_document(address: str) -> None:
@@ -291,6 +297,13 @@ def test_an_address_is_no_text_of_a_document(address: str) -> None:
         "/etc/hosts is read first, then /etc/resolv.conf",
         "3.11.7",
         "The end.",
+        "Node.js",
+        "ASP.NET",
+        "Yes.No",
+        "/approve",
+        "/approve the notes in src/app.py",
+        "- https://example.org/a: costs rose",
+        "https://example.org/a\nNode.js",
     ],
 )
 def test_a_text_with_an_address_in_it_is_a_text(text: str) -> None:
