@@ -5,14 +5,32 @@ other files, follows from scripts or from the size of a window is not known, and
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import tinycss2
-from cssselect2 import ElementWrapper, Matcher, SelectorError, compile_selector_list
+from cssselect2 import ElementWrapper
 from tinycss2.color4 import parse_color
+
+from server.research.style_sheets import (
+    CHANGES,
+    GROWTH,
+    MARGINS,
+    OUTLINES,
+    SIDES,
+    Declaration,
+    Rules,
+    Tokens,
+    applies,
+    drop_space,
+    list_matching,
+    parse_declarations,
+    read_keyword,
+    spread,
+    to_pixels,
+)
 
 Color = tuple[float, float, float]
 
@@ -29,53 +47,33 @@ USUAL_FONT = 16.0  # pixels
 SMALLEST_BOX, SMALLEST_FONT, FAINTEST = 1.0, 2.0, 0.05
 """What is no larger (in pixels), or no more opaque, is not seen."""
 
-FAR, VERY_FAR = 900.0, 4000.0
-"""Pixels: to the left of the page or above it; to the right of it, where a reader would have to scroll."""
+FAR, VERY_FAR = 1500.0, 4000.0
+"""Pixels: off the page to the left or above; to the right, where a reader could scroll, or above its usual place."""
+
+PERCENT = 12.8
+"""Pixels of a percent of the width of a page."""
 
 SAME_COLOR = 12 / 255
 """The largest difference of a channel between colours that cannot be told apart."""
 
-PIXELS = {"px": 1, "pt": 4 / 3, "pc": 16, "in": 96, "cm": 37.8, "mm": 3.78, "rem": 16, "vw": 12.8, "vh": 8}
-RELATIVE = {"em": 1.0, "ex": 0.5, "ch": 0.5}
+BOXES = frozenset(
+    "html body address article aside blockquote button center dd details dialog dir div dl dt fieldset figcaption "  # noqa: SIM905
+    "figure footer form h1 h2 h3 h4 h5 h6 header hgroup li main menu nav ol p pre search section select summary "
+    "textarea ul".split()
+)
+"""Elements with the size that is given to them. Those in a line have that of their text, and so have tables."""
 
-KEYWORDS = {
-    "display": "none block inline inline-block flex inline-flex grid inline-grid table inline-table table-row "
-    "table-cell table-row-group table-header-group table-footer-group table-column table-column-group "
-    "table-caption list-item contents flow-root flow ruby ruby-text ruby-base -webkit-box -webkit-inline-box",
-    "visibility": "visible hidden collapse",
-    "content-visibility": "visible hidden auto",
-    "position": "static relative absolute fixed sticky -webkit-sticky",
-    "overflow": "visible hidden clip scroll auto",
-    "overflow-x": "visible hidden clip scroll auto",
-    "overflow-y": "visible hidden clip scroll auto",
+AXES = {
+    "width": ("min-width", "min-inline-size", "padding-left", "padding-right"),
+    "height": ("min-height", "min-block-size", "padding-top", "padding-bottom"),
 }
-"""The values of properties that browsers know: another one leaves an earlier declaration in force."""
+"""A size, and what makes a box larger than that."""
 
-LENGTHS = frozenset(
-    (
-        *("width", "height", "max-width", "max-height", "top", "left", "right", "bottom", "inset"),
-        *("margin", "margin-left", "margin-top", "margin-right", "margin-bottom", "text-indent"),
-    )
-)
-COLORS = frozenset(("color", "background-color", "-webkit-text-fill-color"))
-OTHERS = frozenset(
-    (
-        *("opacity", "font-size", "background-image", "background-clip", "-webkit-background-clip"),
-        *("clip", "clip-path", "transform"),
-    )
-)
-NO_VALUE = frozenset(("inherit", "initial", "unset", "revert", "revert-layer"))
+SHIFTS = (*SIDES, *MARGINS, "padding-left", "padding-top", "position", "transform", "translate")
 
-SPACE, COMMA = ("whitespace", "comment"), ","
-SIBLINGS = re.compile("~(?!=)")
+SVG = "{http://www.w3.org/2000/svg}"
 
-Tokens = Sequence[Any]
-
-
-class Declaration(NamedTuple):
-    name: str
-    value: Tokens  # without white space; () where it is not told, or that of the parent
-    important: bool
+HEX = re.compile("[0-9a-f]{6}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +82,44 @@ class Style:
 
     is_shown: bool = True  # False: nothing in it is
     is_visible: bool = True
+    opacity: float = 1.0
     font_size: float = USUAL_FONT  # pixels
     color: Color | None = (0.0, 0.0, 0.0)
     backdrop: Color | None = (1.0, 1.0, 1.0)
     is_transparent: bool = False
+    is_filled: bool = False  # with a colour that stands before `color`
+    is_outlined: bool = False  # by a shadow or a stroke, which show letters of any colour
+    indent: float = 0.0  # pixels, as the next
+    across: float = 0.0  # how far it is moved to the right
+    down: float = 0.0
+    is_away: bool = False  # off the page
+    is_cut: bool = False  # from what its box shows
+    is_anchored: bool = False  # what is positioned in it is as far away, or as cut
 
     @property
     def is_seen(self) -> bool:
         return (
             self.is_shown
             and self.is_visible
+            and not self.is_away
+            and not self.is_cut
+            and -FAR < self.indent < VERY_FAR
+            and self.opacity > FAINTEST
             and self.font_size > SMALLEST_FONT
-            and not self.is_transparent
-            and not is_same_color(self.color, self.backdrop)
+            and (self.is_outlined or not (self.is_transparent or is_same_color(self.color, self.backdrop)))
         )
 
 
 class PageStyles:
     def __init__(self, root: Element) -> None:
-        self._browser, self._page = Matcher(), Matcher()
-        add_rules(self._browser, BROWSER_SHEET)
+        self._browser, self._page = Rules(), Rules()
+        self._browser.add_sheet(BROWSER_SHEET)
         in_templates = {id(style) for template in root.iter("template") for style in template.iter("style")}
-        sheets = [style for style in root.iter("style") if id(style) not in in_templates]
-        has_others = any("stylesheet" in link.get("rel", "").lower().split() for link in root.iter("link"))
-        for sheet in sheets:
-            if applies(sheet.get("media", "")):
-                has_others |= add_rules(self._page, "".join(sheet.itertext()))
+        for sheet in (style for style in root.iter("style") if id(style) not in in_templates):
+            self._page.add_sheet("".join(sheet.itertext()), is_told=applies(sheet.get("media", "")))
+        has_others = self._page.has_others or any(
+            "stylesheet" in link.get("rel", "").lower().split() for link in root.iter("link")
+        )
         # What another file says of colours is not known.
         self.root = Style(color=None, backdrop=None) if has_others else Style()
 
@@ -118,25 +128,30 @@ class PageStyles:
         if not parent.is_shown:
             return parent
         declared = Declared(self._list_declarations(element))
-        font_size = declared.find_font_size(parent.font_size)
-        is_shown = not declared.hides_box(font_size)
-        visibility = declared.find_keyword("visibility")
-        is_visible = visibility == "visible" if visibility else parent.is_visible
-        backdrop = declared.find_backdrop(parent.backdrop)
-        style = replace(
-            parent, is_shown=is_shown, is_visible=is_visible, font_size=font_size, backdrop=backdrop
+        style = declared.set_place(declared.set_text(parent), element.local_name)
+        if not element.etree_element.tag.startswith(SVG):
+            return style
+        around = style if element.local_name == "svg" else parent
+        return replace(  # drawings have other colours, and another scale
+            around,
+            is_shown=style.is_shown,
+            is_visible=style.is_visible,
+            opacity=style.opacity,
+            color=None,
+            is_transparent=False,
+            font_size=USUAL_FONT,
         )
-        return declared.set_color(style)
 
     def _list_declarations(self, element: ElementWrapper) -> Iterator[Declaration]:
         """What is said of an element, the strongest last."""
-        of_browser = list_matching(self._browser, element)
-        of_page = list_matching(self._page, element)
+        of_browser = list_matching(self._browser.told, element)
+        of_page = list_matching(self._page.told, element)
         own = list(parse_declarations(element.etree_element.get("style", "")))
         yield from (one for one in of_browser if not one.important)
         yield from list_attributes(element.etree_element)
         for important in (False, True):
             yield from (one for one in (*of_page, *own) if one.important == important)
+        yield from (Declaration(one.name, ()) for one in list_matching(self._page.untold, element))
         yield from (one for one in of_browser if one.important)
 
 
@@ -146,83 +161,185 @@ class Declared:
     def __init__(self, declarations: Iterable[Declaration]) -> None:
         self._values: dict[str, Tokens] = {one.name: one.value for one in declarations}
 
-    def find_keyword(self, name: str) -> str:
-        value = self._values.get(name, ())
-        return value[0].lower_value if value else ""
+    def find(self, name: str) -> Tokens:
+        return self._values.get(name, ())
 
-    def find_lengths(self, *names: str, font_size: float) -> list[float]:
-        """The lengths of these properties that can be told, in pixels."""
-        lengths = (to_pixels(token, font_size) for name in names for token in self._values.get(name, ()))
-        return [length for length in lengths if length is not None]
+    def find_keyword(self, name: str) -> str:
+        return read_keyword(self.find(name))
 
     def find_functions(self, name: str) -> dict[str, Tokens]:
-        functions = (token for token in self._values.get(name, ()) if token.type == "function")
+        functions = (token for token in self.find(name) if token.type == "function")
         return {token.lower_name: drop_space(token.arguments) for token in functions}
 
+    def is_untold(self, *names: str) -> bool:
+        return any(name in self._values and not self._values[name] for name in names)
+
+    def is_in_change(self) -> bool:
+        """Whether it may look otherwise in a moment, or after one."""
+        return self.is_untold(*CHANGES) or any(
+            self.find_keyword(name) not in ("", "none") for name in CHANGES
+        )
+
+    def set_text(self, parent: Style) -> Style:
+        """The style with what concerns the letters."""
+        is_visible = parent.is_visible
+        if "visibility" in self._values and self.find_keyword("visibility") != "inherit":
+            is_visible = self.find_keyword("visibility") in ("", "visible")
+        font_size, indent = self.find_font_size(parent.font_size), parent.indent
+        if "text-indent" in self._values and self.find_keyword("text-indent") != "inherit":
+            indent = sum(to_pixels(token, font_size) or 0 for token in self.find("text-indent"))
+        style = replace(
+            parent,
+            is_visible=is_visible,
+            opacity=parent.opacity * self.find_opacity(),
+            font_size=font_size,
+            indent=indent,
+            backdrop=self.find_backdrop(parent.backdrop),
+            is_outlined=self.is_outlined()
+            or (parent.is_outlined and self.find_keyword("text-shadow") != "none"),
+        )
+        return self.set_color(style)
+
     def find_font_size(self, inherited: float) -> float:
-        value = self._values.get("font-size", ())
+        if "font-size" not in self._values or self.find_keyword("font-size") in (
+            "inherit",
+            "larger",
+            "smaller",
+        ):
+            return inherited
+        value = self.find("font-size")
         if value and value[0].type == "percentage":
             return inherited * float(value[0].value) / 100
-        if not value or getattr(value[0], "lower_value", "") in ("larger", "smaller"):
-            return inherited
-        size = to_pixels(value[0], inherited)
+        size = to_pixels(value[0], inherited) if value else None
         return USUAL_FONT if size is None else size
 
-    def hides_box(self, font_size: float) -> bool:
+    def find_opacity(self) -> float:
+        if self.is_in_change():
+            return 1
+        share = 1.0
+        for token in (*self.find("opacity")[:1], *self.find_functions("filter").get("opacity", ())[:1]):
+            if token.type in ("number", "percentage"):
+                share *= min(max(token.value / (100 if token.type == "percentage" else 1), 0), 1)
+        return share
+
+    def is_outlined(self) -> bool:
+        return self.is_untold(*OUTLINES) or any(
+            self.find_keyword(name) != "none"
+            and any(getattr(token, "value", 1) != 0 for token in self.find(name))
+            for name in OUTLINES
+        )
+
+    def set_place(self, parent: Style, tag: str) -> Style:
+        """The style with what concerns the box and where it is."""
+        position = self.find_keyword("position")
+        is_positioned = position not in ("", "static") or bool(self.find("transform"))
+        is_apart = position in ("absolute", "fixed")
+        if position == "fixed" or (is_apart and not parent.is_anchored) or self.is_untold("position"):
+            parent = replace(parent, is_cut=False, is_away=False, across=0.0, down=0.0)
+        across, down = self.find_shift(parent)
+        height = FAR if is_apart or parent.is_away else VERY_FAR
+        is_away = across <= -FAR or across >= VERY_FAR or down <= -height
+        is_cut = parent.is_cut or self.is_cut_away(parent.font_size, tag)
+        begins = is_away > parent.is_away or is_cut > parent.is_cut
+        return replace(
+            parent,
+            is_shown=not self.hides_all(),
+            across=across,
+            down=down,
+            is_away=is_away,
+            is_cut=is_cut,
+            is_anchored=is_positioned or (parent.is_anchored and not begins),
+        )
+
+    def hides_all(self) -> bool:
+        scale = self.find_functions("transform").get("scale", ())
+        path = self.find_functions("clip-path")
+        inset, circle = path.get("inset", ()), path.get("circle", ())
         return (
             self.find_keyword("display") == "none"
             or self.find_keyword("content-visibility") == "hidden"
-            or self.is_faint()
-            or self.is_cut_away(font_size)
-            or self.is_far_away(font_size)
+            or (not self.is_in_change() and any(getattr(token, "value", 1) == 0 for token in scale))
+            or (bool(inset) and leaves_nothing(inset))
+            or (bool(circle) and to_pixels(circle[0], USUAL_FONT) == 0)
         )
 
-    def is_faint(self) -> bool:
-        value = self._values.get("opacity", ())
-        share = 100 if value and value[0].type == "percentage" else 1
-        return any(token.value <= FAINTEST * share for token in value if hasattr(token, "value"))
+    def find_shift(self, parent: Style) -> tuple[float, float]:
+        """How far it is moved (to the right, down), with what it is in. What is not told may move it back."""
+        values = [token for name in (*SIDES, *MARGINS) for token in self.find(name)]
+        if (
+            self.is_untold(*SHIFTS)
+            or self.is_in_change()
+            or any(token.type == "function" for token in values)
+        ):
+            return 0.0, 0.0
+        across = self._sum_lengths("margin-left", "padding-left", font_size=parent.font_size)
+        down = self._sum_lengths("margin-top", "padding-top", font_size=parent.font_size)
+        if self.find_keyword("position") in ("relative", "absolute", "fixed"):
+            for one, other, is_across in (("left", "right", True), ("top", "bottom", False)):
+                has_one = self.find_keyword(one) != "auto" and bool(self.find(one))
+                shift = self._sum_lengths(one if has_one else other, font_size=parent.font_size)
+                across += (shift if has_one else -shift) if is_across else 0
+                down += 0 if is_across else (shift if has_one else -shift)
+        for name, arguments in (
+            *self.find_functions("transform").items(),
+            ("translate", self.find("translate")),
+        ):
+            lengths = [to_pixels(token, parent.font_size) or 0 for token in arguments[:2]]
+            if name in ("translate", "translate3d", "translatex"):
+                across += lengths[0] if lengths else 0
+                down += lengths[1] if len(lengths) > 1 else 0
+            elif name == "translatey":
+                down += lengths[0] if lengths else 0
+        return parent.across + across, parent.down + down
 
-    def is_cut_away(self, font_size: float) -> bool:
+    def _sum_lengths(self, *names: str, font_size: float) -> float:
+        tokens = [token for name in names for token in self.find(name)]
+        shares = sum(max(token.value, 0) * PERCENT for token in tokens if token.type == "percentage")
+        return float(shares + sum(to_pixels(token, font_size) or 0 for token in tokens))
+
+    def is_cut_away(self, font_size: float, tag: str) -> bool:
         """Whether its box has no size and shows nothing outside, or is clipped to nothing."""
-        clips = any(
-            token.lower_value in ("hidden", "clip")
-            for name in ("overflow", "overflow-x", "overflow-y")
-            for token in self._values.get(name, ())
-        )
-        sizes = self.find_lengths("width", "height", "max-width", "max-height", font_size=font_size)
-        if clips and any(size <= SMALLEST_BOX for size in sizes):
-            return True
+        is_apart = self.find_keyword("position") in ("absolute", "fixed")
         rect = [to_pixels(token, font_size) for token in self.find_functions("clip").get("rect", ())]
-        if rect and all(side is not None and side <= SMALLEST_BOX for side in rect):
+        if is_apart and rect and all(side is not None and side <= SMALLEST_BOX for side in rect):
             return True
-        path = self.find_functions("clip-path")
-        inset, circle = path.get("inset", ()), path.get("circle", ())
-        return (bool(inset) and inset[0].type == "percentage" and inset[0].value >= 50) or (  # noqa: PLR2004
-            bool(circle) and to_pixels(circle[0], font_size) == 0
+        display = self.find_keyword("display")
+        is_box = tag in BOXES and not self.is_untold("display") if not display else display != "inline"
+        if display.startswith(("table", "inline-table", "ruby", "contents")) or not (is_box or is_apart):
+            return False
+        overflow = [self.find_keyword(name) for name in ("overflow-x", "overflow-y")]
+        clips = "hidden" in overflow or overflow == ["clip", "clip"]
+        grows = self.is_untold(*GROWTH) or any(
+            token.value != 0 and read_keyword([token]) != "none"
+            for name in GROWTH
+            for token in self.find(name)
+            if hasattr(token, "value")
+        )
+        return clips and any(
+            not self._is_large(*larger, font_size=font_size)
+            and (self._is_small(f"max-{axis}", font_size) or (not grows and self._is_small(axis, font_size)))
+            for axis, larger in AXES.items()
         )
 
-    def is_far_away(self, font_size: float) -> bool:
-        moved = self.find_functions("transform")
-        if any(getattr(token, "value", 1) == 0 for token in moved.get("scale", ())):
-            return True
-        across, down = ["margin-left", "margin", "text-indent"], ["margin-top", "margin"]
-        if self.find_keyword("position") not in ("", "static"):
-            across += ("left", "right", "inset")
-            down += ("top", "bottom", "inset")
-        sideways = self.find_lengths(*across, font_size=font_size)
-        upwards = self.find_lengths(*down, font_size=font_size)
-        for name in ("translate", "translate3d", "translatex", "translatey"):
-            lengths = (to_pixels(token, font_size) for token in moved.get(name, ()))
-            (upwards if name == "translatey" else sideways).extend(filter(None, lengths))
-        return any(length <= -FAR for length in (*sideways, *upwards)) or any(
-            length >= VERY_FAR for length in sideways
+    def _is_small(self, name: str, font_size: float) -> bool:
+        lengths = [to_pixels(token, font_size) for token in self.find(name)]
+        return any(length is not None and length <= SMALLEST_BOX for length in lengths)
+
+    def _is_large(self, *names: str, font_size: float) -> bool:
+        """Whether any of these may be larger than nothing."""
+        return self.is_untold(*names) or any(
+            not self._is_small(name, font_size)
+            for name in names
+            if self.find_keyword(name) != "auto" and self.find(name)
         )
 
     def find_backdrop(self, behind: Color | None) -> Color | None:
         """What its text stands on, as far as can be told."""
-        if self.find_keyword("position") in ("absolute", "fixed"):
+        if self.find_keyword("position") in ("absolute", "fixed") or self.is_untold("position"):
             behind = None  # it may lie on anything
-        if any(token.type in ("function", "url") for token in self._values.get("background-image", ())):
+        if self.is_untold("background-image") or any(
+            token.type in ("function", "url") for token in self.find("background-image")
+        ):
             return None
         value = self._values.get("background-color")
         if not value:
@@ -234,59 +351,29 @@ class Declared:
 
     def set_color(self, style: Style) -> Style:
         """The style with the colour of its text."""
-        clip = (*self._values.get("background-clip", ()), *self._values.get("-webkit-background-clip", ()))
-        if any(token.lower_value == "text" for token in clip):
-            return replace(style, color=None, is_transparent=False)  # the letters show the background
-        value = self._values.get("-webkit-text-fill-color") or self._values.get("color")
-        if not value:
-            return style if value is None else replace(style, color=None, is_transparent=False)
-        if getattr(value[0], "lower_value", "") == "currentcolor":
+        clips, fill = ("background-clip", "-webkit-background-clip"), "-webkit-text-fill-color"
+        unknown = replace(style, color=None, is_transparent=False)
+        if self.is_untold(*clips) or any(self.find_keyword(name) == "text" for name in clips):
+            return unknown  # the letters show the background
+        if fill in self._values:
+            style = replace(style, is_filled=self.find_keyword(fill) != "currentcolor")
+        name = fill if style.is_filled else "color"
+        if name not in self._values or self.find_keyword(name) in ("inherit", "currentcolor"):
             return style
-        color, alpha = read_color(value[0])
+        if self.is_untold(name):
+            return unknown
+        color, alpha = read_color(self.find(name)[0])
         if color and style.backdrop:
             color = mix(color, style.backdrop, alpha)
         return replace(style, color=color, is_transparent=alpha <= FAINTEST)
 
 
-def applies(media: str) -> bool:
-    """Whether a sheet is for any screen. What is for some only is not told."""
-    return any(
-        " ".join(one.split()) in ("", "all", "screen", "only screen") for one in media.lower().split(",")
-    )
-
-
-def add_rules(matcher: Matcher, css: str) -> bool:
-    """Add the rules of a sheet; True where it takes others from elsewhere."""
-    has_others = False
-    waiting = list(reversed(tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)))
-    while waiting:
-        rule = waiting.pop()
-        if rule.type == "at-rule":
-            has_others |= rule.lower_at_keyword == "import"
-            is_open = rule.lower_at_keyword == "layer" or (
-                rule.lower_at_keyword == "media" and applies(tinycss2.serialize(rule.prelude))
-            )
-            if is_open and rule.content is not None:
-                inner = tinycss2.parse_rule_list(rule.content, skip_comments=True, skip_whitespace=True)
-                waiting += reversed(inner)
-        # The library keeps all siblings before each element for `a ~ b`: too much for long pages.
-        elif rule.type == "qualified-rule" and not SIBLINGS.search(tinycss2.serialize(rule.prelude)):
-            add_rule(matcher, rule.prelude, list(parse_declarations(rule.content)))
-    return has_others
-
-
-def add_rule(matcher: Matcher, prelude: Tokens, declarations: list[Declaration]) -> None:
-    try:
-        selectors = compile_selector_list(prelude) if declarations else []
-    except SelectorError:
-        return
-    for selector in selectors:
-        if selector.pseudo_element is None:
-            matcher.add_selector(selector, declarations)
-
-
-def list_matching(matcher: Matcher, element: ElementWrapper) -> list[Declaration]:
-    return [declaration for *_, declarations in matcher.match(element) for declaration in declarations]
+def leaves_nothing(inset: Tokens) -> bool:
+    """Whether `inset(… round …)` cuts all of a box away."""
+    words = [read_keyword([token]) for token in inset]
+    sides = spread(inset[: words.index("round")] if "round" in words else inset)
+    shares = [side.value if side.type == "percentage" else 0 for side in sides]
+    return any(one + other >= 100 for one, other in zip(shares[:2], shares[2:], strict=True))  # noqa: PLR2004
 
 
 def list_attributes(element: Element) -> Iterator[Declaration]:
@@ -296,77 +383,11 @@ def list_attributes(element: Element) -> Iterator[Declaration]:
         "color": element.get({"body": "text", "font": "color"}.get(element.tag, ""), ""),
     }
     for name, text in given.items():
-        if text and (tokens := tinycss2.parse_component_value_list(text.strip())):
-            yield Declaration(name, tokens[:1], important=False)
+        written = f"#{text.strip()}" if HEX.fullmatch(text.strip()) else text.strip()
+        if tokens := tinycss2.parse_component_value_list(written):
+            yield Declaration(name, tokens[:1])
     if element.get("background"):
-        yield Declaration("background-image", tinycss2.parse_component_value_list("url(a)"), important=False)
-
-
-def parse_declarations(css: str | Tokens) -> Iterator[Declaration]:
-    """The declarations that say what is seen, shorthands as what they stand for, without those that are no CSS."""
-    for found in tinycss2.parse_blocks_contents(css, skip_comments=True, skip_whitespace=True):
-        if found.type != "declaration":
-            continue
-        value = drop_space(found.value)
-        for name, tokens in list_longhands(found.lower_name, value):
-            if is_untold(tokens):
-                yield Declaration(name, (), found.important)
-            elif is_valid(name, tokens):
-                yield Declaration(name, tokens, found.important)
-
-
-def list_longhands(name: str, value: Tokens) -> Iterator[tuple[str, Tokens]]:
-    if name == "background":
-        yield "background-image", value
-        colors = [token for token in value if parse_color(token) is not None]
-        yield "background-color", colors[:1] or value if is_untold(value) else colors[:1] or [TRANSPARENT]
-    elif name == "font":
-        sizes = [token for token in value if to_pixels(token, 16) is not None or token.type == "percentage"]
-        yield "font-size", sizes[:1]
-    elif name in KEYWORDS or name in LENGTHS or name in COLORS or name in OTHERS:
-        yield name, value
-
-
-def is_untold(tokens: Tokens) -> bool:
-    """Whether the value comes from elsewhere, as the parent's or a variable's."""
-    return any(
-        getattr(token, "lower_value", "") in NO_VALUE or getattr(token, "lower_name", "") == "var"
-        for token in tokens
-    )
-
-
-def is_valid(name: str, tokens: Tokens) -> bool:
-    if not tokens:
-        return False
-    if name in KEYWORDS:
-        return all(getattr(token, "lower_value", "") in KEYWORDS[name].split() for token in tokens)
-    if name in COLORS:
-        return len(tokens) == 1 and (tokens[0].type == "function" or parse_color(tokens[0]) is not None)
-    if name in LENGTHS:
-        return all(
-            token.type in ("dimension", "percentage", "ident", "function")
-            or (token.type == "number" and token.value == 0)
-            for token in tokens
-        )
-    if name in ("opacity", "font-size"):
-        return len(tokens) == 1 and tokens[0].type != "string"
-    return True
-
-
-def to_pixels(token: Any, font_size: float) -> float | None:
-    """A length; None for what is none, or depends on what is not known."""
-    if token.type == "number":
-        return 0.0 if token.value == 0 else None
-    if token.type != "dimension":
-        return None
-    unit = token.lower_unit
-    scale = RELATIVE[unit] * font_size if unit in RELATIVE else PIXELS.get(unit)
-    return None if scale is None else float(token.value) * scale
-
-
-def drop_space(tokens: Iterable[Any]) -> list[Any]:
-    """The tokens without what stands between them."""
-    return [token for token in tokens if token.type not in SPACE and getattr(token, "value", "") != COMMA]
+        yield Declaration("background-image", tinycss2.parse_component_value_list("url(a)"))
 
 
 def read_color(token: Any) -> tuple[Color | None, float]:
@@ -390,6 +411,3 @@ def is_same_color(color: Color | None, backdrop: Color | None) -> bool:
     if color is None or backdrop is None:
         return False
     return all(abs(one - other) <= SAME_COLOR for one, other in zip(color, backdrop, strict=True))
-
-
-TRANSPARENT = tinycss2.parse_one_component_value("transparent")

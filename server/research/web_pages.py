@@ -17,10 +17,10 @@ MOST_NESTED = 512
 
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt fieldset figure footer form header hr li main nav ol p pre "  # noqa: SIM905
-    "section table td th tr ul".split()
+    "section svg table td text th tr ul".split()
 )
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
-_NO_TEXT = frozenset(("head", "script", "style", "svg"))
+_NO_TEXT = frozenset(("head", "script", "style", "title", "desc", "metadata"))
 
 _TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 _UNCLOSED = frozenset(
