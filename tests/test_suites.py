@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,18 @@ def test_skipped(): pass
 """
 
 
+def without_coverage(environ: Mapping[str, str]) -> dict[str, str]:
+    """Tests cost more under coverage, so that they are not measured then."""
+    return {name: value for name, value in environ.items() if not name.startswith("COVERAGE_")}
+
+
 def run(folder: Path, test: str, *arguments: str, **environ: str) -> tuple[int, str]:
     (folder / "pytest.ini").write_text(SETTINGS, encoding="utf-8")
     (folder / "test_it.py").write_text(test, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CI": "", **environ},
+        env={**without_coverage(os.environ), "PYTHONPATH": str(ROOT), "CI": "", **environ},
         capture_output=True,
         text=True,
         check=False,

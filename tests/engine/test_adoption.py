@@ -11,6 +11,7 @@ from server.debate.commands.requests import ChangesInput
 from server.debate.facts.errors import InvalidRequestError
 from server.debate.interventions.action import InterventionRequest
 from server.debate.views.catalog import VIEWS
+from server.debate.views.compare import build_comparison, render_comparison
 from server.engine.database.memory import recall
 from server.engine.database.snapshots import DebateSnapshot, build_debate_id
 from server.engine.debates import DebateManager
@@ -190,6 +191,8 @@ async def test_every_view_and_every_list_says_who_recorded_a_debate(database: st
                 if name in TEXT_VIEWS:
                     first = view.render_text(source).partition("\n")[0]
                     assert f"ecorded elsewhere, signed by {signer}; not adopted" in first, name
+        compared = build_comparison(await here.load(own.id), await here.load(signed.id))
+        assert render_comparison(compared).count("Recorded elsewhere, signed by the key") == 1
         own_text = VIEWS["transcript"].render_text(await load_view_source(here, own.id, VIEWS["transcript"]))
         assert "elsewhere" not in own_text
         same = await find_same_question(here, signed)

@@ -64,9 +64,11 @@ def test_a_typescript_client_plays_a_whole_debate(tmp_path: Path) -> None:
 def test_a_typescript_client_lends_its_model_and_its_person_writes(tmp_path: Path) -> None:
     saw = run_client("lends_a_model.mjs", tmp_path)
 
-    assert saw["reason"].startswith("never heard: Ben: client refused: ")
+    assert saw["reason"].startswith("never heard: Ben: client: the person at the client refused ")
     assert saw["status"] == "concluded"
-    assert saw["failures"] == ["Ben: client refused: MCP error -1: User rejected sampling request (refused)"]
+    [failure] = saw["failures"]
+    assert failure.startswith("Ben: client: the person at the client refused to have its model asked. ")
+    assert failure.endswith('It said: "MCP error -1: User rejected sampling request" (refused)')
     assert saw["cost"].startswith(f"{saw['asked'] - 1} calls, tokens unknown, price unknown.")
     assert saw["systems"] is True
     assert (saw["person"], saw["forms"], saw["written"]) == ("concluded", 2, 2)

@@ -47,8 +47,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell ignores SIGINT in its background jobs, and the programs that tests start would inherit that.
+    # A shell ignores SIGINT in its background jobs, and nohup SIGHUP; the programs that tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     is_anything_named = config.args_source is pytest.Config.ArgsSource.ARGS
     if config.option.markexpr == "full":
         config.option.markexpr = EVERYTHING

@@ -134,7 +134,8 @@ def facts(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """What a structured result says: (field, text) of everything that is not empty, or the usual."""
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from facts(key, part)
+            if key != "provenance" or not part["recorded_here"]:  # texts name who recorded what others did
+                yield from facts(key, part)
     elif isinstance(value, list):
         for part in value:
             yield from facts(name, part)

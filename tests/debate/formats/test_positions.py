@@ -17,7 +17,7 @@ from server.debate.views.markdown import render_transcript
 from server.debate.views.rounds import list_tasks
 from server.debate.views.state import build_state, framing_line
 from server.debate.views.verdict import build_verdict
-from server.debate.views.warnings import find_setup_warnings
+from server.debate.views.warnings import find_setup_warnings, find_verdict_warnings
 from tests.support.simulation import (
     DebateSimulation,
     ProviderFailure,
@@ -280,6 +280,13 @@ class TestRecord:
             apply(replay(at.events[:2]), at.events[1].model_copy(update={"seen": 2}))
 
 
+def test_where_no_model_can_name_the_positions_it_is_said_why() -> None:
+    at = simulate(build_setup(("local",), question=WHICH, options={"framing": True}))
+    told = framing_line(at.debate.setup)
+    assert told.startswith('The positions are "for" and "against": no model here names them')
+    assert told in find_verdict_warnings(at.debate)
+
+
 class TestForks:
     @pytest.mark.parametrize("at_round", [0, 1])
     def test_a_fork_inherits_positions_and_asks_nobody_again(self, at_round: int) -> None:
@@ -291,6 +298,13 @@ class TestForks:
         assert forked.debate.framed is None
         assert "> Five people." in forked.prompts("judge 1")[0]
         assert framing_line(forked.debate.setup) == framing_line(at.debate.setup)
+
+    def test_a_fork_does_without_the_first_try_to_name_the_positions(self) -> None:
+        said = iter(["Postgres.", answer(*DATABASES)])
+        opened = build_setup(("m",), question=WHICH, options={"framing": True})
+        at = simulate(opened, task_script({"framing": lambda _: next(said)})).play_through_round(1)
+        assert "failed" in kinds(at)
+        assert "failed" not in kinds(at.fork(1))
 
     def test_a_fork_of_a_debate_that_could_not_be_framed_asks_anew(self) -> None:
         forked = frame("Postgres.").fork(0)

@@ -38,7 +38,7 @@ class Lives:
     """A debate of every format in one process, and what stood on the disk when it was killed."""
 
     def __init__(self, folder: Path) -> None:
-        self.victim = KillableServer(folder, delay=0.05)
+        self.victim = KillableServer(folder, delay=0.2)
         self.debates: dict[str, str] = {}  # id by format
         self.before: dict[str, DebateSnapshot] = {}
         self.in_flight = 0

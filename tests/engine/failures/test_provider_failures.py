@@ -76,7 +76,7 @@ async def test_prose_in_place_of_a_verdict_is_never_a_vote(database: str, stub: 
 
     assert snapshot.status == "paused"
     assert [failure.cause for failure in snapshot.debate.failures] == ["unreadable"] * 4
-    assert "no clear finding" in snapshot.debate.failures[0].detail
+    assert "the reply is prose" in snapshot.debate.failures[0].detail
     assert snapshot.debate.verdict is None
     repairs = [chat for chat in stub.chat_requests if "could not be used" in str(chat.body["messages"])]
     assert len(repairs) == 2

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
-from server.debate.facts.errors import InvalidRequestError
+from server.debate.facts.errors import DebateError
 from server.models.fakes.scripted import ScriptedModel
 from server.web.site.access import AccessGuard
 from server.web.site.serving import Site, open_port
@@ -133,7 +133,7 @@ async def test_the_port_is_open_on_this_machine_only_and_a_taken_one_is_refused(
         host, port = listener.getsockname()
         assert host == "127.0.0.1"
         assert listener.proto == socket.IPPROTO_TCP  # by which asyncio knows that it can send at once
-        with pytest.raises(InvalidRequestError, match=f"Port {port} cannot be used: address already in use"):
+        with pytest.raises(DebateError, match=f"Port {port} cannot be used: address already in use"):
             open_port(port)
     with socket.socket() as other, pytest.raises(OSError, match="refused"):
         other.connect(("127.0.0.1", port))
