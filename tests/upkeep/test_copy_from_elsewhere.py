@@ -103,6 +103,10 @@ def test_an_import_names_the_debates_here_that_ask_the_same(cli: Cli, database: 
     settled = cli("ledger", "settle", given, "none")
     assert f"not adopted. The ledger uses it after: counterpoint adopt {given}" in settled.stdout
     assert given not in cli("recall", QUESTION).stdout
+    assert cli("adopt", given, "--yes").exit_code == 0
+    recalled = cli("recall", QUESTION).stdout
+    assert given in recalled
+    assert recalled.count("Recorded elsewhere, signed by the key") == 1
     forged = file.read_text().replace(
         '"result": {', '"result": {"verdict": {"winner": "Ben"}}, "result": {', 1
     )

@@ -6,6 +6,7 @@ from server.cli import session
 from server.debate.facts.earlier import MOST_RECALLED
 from server.debate.facts.quoting import quote, quote_heading, quote_inline, unescape_markup
 from server.debate.facts.text import clean_line
+from server.debate.views.provenance import describe_provenance
 from server.engine import queries
 from server.engine.database.memory import Related, recall
 from server.settings import Settings
@@ -54,7 +55,10 @@ def recall_debates(settings: Settings, question: str, limit: int, as_json: bool)
         settings, lambda manager: recall(manager.store, question, limit=limit, with_dry_runs=True)
     )
     if as_json:
-        rows = [one.recalled.model_dump() | {"dry_run": one.is_dry_run} for one in found]
+        rows = [
+            one.recalled.model_dump() | {"dry_run": one.is_dry_run, "provenance": one.provenance.model_dump()}
+            for one in found
+        ]
         click.echo(session.format_json({"recalled": rows}))
         return
     session.print_paged(lambda out: out.print_markdown("\n\n".join(map(render_related, found))))
@@ -71,4 +75,5 @@ def render_related(related: Related) -> str:
     lines += [quote(one.finding)] if one.finding else []
     lines += [f"Dissent:\n{quote(one.dissent)}"] if one.dissent else []
     lines += ["It recalled a debate that was retracted since."] if one.used_retracted else []
+    lines += filter(None, [describe_provenance(related.provenance)])
     return "\n\n".join([*lines, *([quote(one.settled)] if one.settled else [])])

@@ -21,6 +21,7 @@ from server.debate.facts.text import clean_line, shorten_to_bytes
 from server.debate.state.debate import Debate
 from server.debate.state.labels import label_debaters
 from server.debate.state.seats import find_models
+from server.debate.views.provenance import Provenance
 from server.debate.views.verdict import build_verdict
 from server.debate.views.visibility import is_visible
 from server.engine.database.errors import (
@@ -127,6 +128,7 @@ class Related(NamedTuple):
 
     recalled: Recalled
     is_dry_run: bool
+    provenance: Provenance
 
 
 async def add_memory(setup: Opened, store: "DebateStore") -> Opened:
@@ -281,7 +283,9 @@ async def choose(store: "DebateStore", listings: Iterable[StreamListing], limit:
             if snapshot.debate.verdict:
                 found.append((snapshot, has_made_up(listing.details.get("models", ()))))
     room = MOST_RECALLED_BYTES // max(len(found), 1)
-    return [Related(build_recalled(snapshot, room), is_dry) for snapshot, is_dry in found]
+    return [
+        Related(build_recalled(snapshot, room), is_dry, snapshot.provenance) for snapshot, is_dry in found
+    ]
 
 
 def has_made_up(models: Iterable[str]) -> bool:
