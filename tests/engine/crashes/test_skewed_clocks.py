@@ -25,19 +25,17 @@ async def test_a_server_whose_clock_is_wrong_takes_over_from_nobody(
 ) -> None:
     working, other = Gate(), ScriptedModel()
     skew = timedelta(seconds=seconds)
-    async with (
-        open_engine(postgres_database, working.model) as one,
-        open_engine(postgres_database, other, clock=lambda: utc_now() + skew, recover=True) as two,
-    ):
+    async with open_engine(postgres_database, working.model) as one:
         snapshot = await start_debate(one, format="verdict", max_rounds=2, run=True)
         with anyio.fail_after(PATIENCE):
-            await working.wait_for_call()
-        await two.follow(snapshot.id, wait=0.5)
-        assert other.requests == []
-        working.release.set()
-        with anyio.fail_after(PATIENCE):
-            ended = await two.follow(snapshot.id, wait=10)
-            assert (await one.follow(snapshot.id, wait=10)).debate == ended.debate
+            await working.wait_for_call()  # before that it is nobody's, and anybody may run it
+        async with open_engine(postgres_database, other, clock=lambda: utc_now() + skew, recover=True) as two:
+            await two.follow(snapshot.id, wait=0.5)
+            assert other.requests == []
+            working.release.set()
+            with anyio.fail_after(PATIENCE):
+                ended = await two.follow(snapshot.id, wait=10)
+                assert (await one.follow(snapshot.id, wait=10)).debate == ended.debate
     assert ended.status != "running"
     assert len(ended.debate.turns) == 4  # of two rounds
     assert other.requests == []
